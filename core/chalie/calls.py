@@ -1,0 +1,286 @@
+"""The values of a call on its way through the gate: what is asked, what is said of it, what is decided."""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Any, Literal, Protocol, runtime_checkable
+
+from attrs import field, frozen
+
+__all__ = [
+    "Answer",
+    "AnswerKind",
+    "Approver",
+    "Call",
+    "CallRecord",
+    "Channel",
+    "Decision",
+    "HoldChange",
+    "HoldView",
+    "Limit",
+    "Opinion",
+    "Setting",
+    "SideEffect",
+    "Sight",
+    "Verdict",
+]
+
+
+class SideEffect(enum.StrEnum):
+    """The mark a call leaves behind, mildest first; members compare by severity."""
+
+    READ = "read"
+    COMPUTATION = "computation"
+    WRITE = "write"
+    CONNECT = "connect"
+    EXTERNAL_WRITE = "external_write"
+    EXTERNAL_SEND = "external_send"
+    DESTRUCTIVE = "destructive"
+
+    @property
+    def severity(self) -> int:
+        """Position in the order of severity, 0 for `read`."""
+        return _SEVERITY[self]
+
+
+_SEVERITY = {effect: rank for rank, effect in enumerate(SideEffect)}
+
+
+class Setting(enum.StrEnum):
+    """What the gate says of a permission. `internal` is the host's own and never a person's row."""
+
+    ALLOW = "allow"
+    ASK = "ask"
+    DENY = "deny"
+    INTERNAL = "internal"
+
+
+@frozen
+class Channel:
+    """Where a turn happens.
+
+    Attributes:
+        name: the channel's own name (`chat`, `web_search`).
+        policy: the policy channel whose rows apply; equals `name` unless this is a delegate channel.
+        has_person: whether somebody can be asked.
+        pins: the pinned tools, as `name` or `package:name`, in order.
+        background: whether calls may run in the background (the schema then offers `async`).
+        delegate: whether policy, principal and approver come from the turn that opens it.
+    """
+
+    name: str
+    policy: str
+    has_person: bool
+    pins: tuple[str, ...]
+    background: bool
+    delegate: bool = False
+
+
+@frozen
+class Call:
+    """A call as the gate and the policies see it.
+
+    Attributes:
+        dist: the distribution (or MCP server) that owns the ability.
+        name: the ability's name.
+        permission: `name` or `name.action`.
+        effect: the class of the derived action.
+        arguments: healed and validated; None when a search asks whether the tool may be shown.
+        channel: the policy channel's name.
+        principal: on whose behalf.
+        conversation: the conversation's id, or None.
+        descriptor_hash: hash of the descriptor the call was admitted with.
+        requires_approval: the ability's own wish to be asked about.
+        must_ask: set when the action could not be derived: a person's `allow` does not cover it.
+    """
+
+    dist: str
+    name: str
+    permission: str
+    effect: SideEffect
+    arguments: Mapping[str, Any] | None
+    channel: str
+    principal: str
+    conversation: str | None
+    descriptor_hash: str
+    requires_approval: bool = False
+    must_ask: bool = False
+
+
+@frozen
+class Opinion:
+    """What a policy thinks of a call where the person has said nothing."""
+
+    setting: Literal["allow", "ask"] = field()
+    reason: str
+
+    @setting.validator
+    def _check(self, _: object, value: str) -> None:
+        if value not in ("allow", "ask"):
+            raise ValueError(f"an opinion is 'allow' or 'ask', not {value!r}; to refuse a call return a Limit")
+
+
+@frozen
+class Limit:
+    """A narrowing that no row and no opinion can widen."""
+
+    kind: Literal["deny", "must_ask"] = field()
+    reason: str
+
+    @kind.validator
+    def _check(self, _: object, value: str) -> None:
+        if value not in ("deny", "must_ask"):
+            raise ValueError(f"a limit is 'deny' or 'must_ask', not {value!r}")
+
+
+@frozen
+class Verdict:
+    """One contribution to a decision, with who made it and why.
+
+    Attributes:
+        author: stamped by the host: `you` for a row, `host`, or the policy's distribution.
+        kind: which step of the fold it entered.
+        value: a `Setting`'s or `Limit`'s word.
+        reason: for people.
+        source: the file or row it came from, or an empty string.
+        counted: False where it was heard but had no effect (an untrusted policy's allow).
+    """
+
+    author: str
+    kind: Literal["row", "internal", "opinion", "default", "limit", "channel", "failure"]
+    value: str
+    reason: str
+    source: str = ""
+    counted: bool = True
+
+
+@frozen
+class Decision:
+    """The gate's final word on a call.
+
+    Attributes:
+        setting: `allow`, `ask` or `deny` (`internal` has become `allow` by now).
+        must_ask: whether a person has to be asked each time; "always" is then no answer.
+        verdicts: every contribution, in order of effect.
+    """
+
+    setting: Setting
+    must_ask: bool
+    verdicts: tuple[Verdict, ...]
+
+    @property
+    def reason(self) -> str:
+        """The reason of the verdict that decided."""
+        for verdict in reversed(self.verdicts):
+            if verdict.counted:
+                return verdict.reason
+        return ""
+
+
+@frozen
+class Sight:
+    """How a found tool looks from a channel.
+
+    Attributes:
+        hidden: every action is denied by a row or a limit; search does not show it.
+        not_allowed: the line that would allow it, where only the missing person stands in the way.
+    """
+
+    hidden: bool = False
+    not_allowed: str | None = None
+
+
+@frozen
+class HoldView:
+    """What a person is shown before answering: everything the approval binds to, secrets masked."""
+
+    id: str
+    name: str
+    dist: str
+    permission: str
+    effect: SideEffect
+    arguments: Mapping[str, Any]
+    channel: str
+    principal: str
+    conversation: str | None
+    model_says: str
+    reasons: tuple[str, ...]
+    must_ask: bool
+
+
+class AnswerKind(enum.StrEnum):
+    """The answers a person can give."""
+
+    ONCE = "once"
+    ALWAYS = "always"
+    UNTIL = "until"
+    DECLINE = "decline"
+    DECLINE_ALWAYS = "decline_always"
+
+
+@frozen
+class Answer:
+    """A person's answer.
+
+    Attributes:
+        kind: what was said.
+        by: who said it, as the approver proved it (`terminal:ada`, `token:phone`).
+        until: end of a time-limited allowance (timezone-aware), only with `UNTIL`.
+    """
+
+    kind: AnswerKind
+    by: str
+    until: datetime | None = None
+
+
+@runtime_checkable
+class Approver(Protocol):
+    """Somebody who can be asked about one call."""
+
+    def ask(self, hold: HoldView) -> Answer:
+        """Return the person's answer. Raising counts as a decline."""
+        ...
+
+
+@frozen
+class CallRecord:
+    """A finished call, as observers and `turn.records` see it.
+
+    Attributes:
+        status: `success` or `error`.
+        code: the error's code, or None.
+        setting: the gate's word, or None where the call was refused before the gate.
+        duration_us: from dispatch to outcome, in microseconds.
+        healed: what was repaired in the arguments, in words.
+    """
+
+    call_id: str
+    ordinal: int
+    dist: str
+    name: str
+    permission: str
+    channel: str
+    principal: str
+    conversation: str | None
+    status: Literal["success", "error"]
+    code: str | None
+    setting: str | None
+    duration_us: int
+    healed: tuple[str, ...] = ()
+
+
+@frozen
+class HoldChange:
+    """A hold that moved from one state to another."""
+
+    id: str
+    before: str | None
+    after: str
+    by: str | None
+    permission: str
+    principal: str
+    conversation: str | None
+
+

@@ -1,0 +1,1 @@
+"""What is installed: read without importing it, kept in generations."""
