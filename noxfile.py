@@ -1,0 +1,133 @@
+"""Every check of the checkout, one session each; `nox -l` lists them.
+
+Started on a bare machine as `python3 -m venv .venv && .venv/bin/pip install "nox[uv]" && .venv/bin/nox -s tests`.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+from pathlib import Path
+
+import nox
+
+nox.needs_version = ">=2024.4.15"
+nox.options.default_venv_backend = "uv"
+nox.options.sessions = ["lint", "types", "tests"]
+
+ROOT = Path(__file__).parent
+DIST = ROOT / "dist"
+PROJECT = nox.project.load_toml("pyproject.toml")
+
+#: what the tests import from the checkout. Abilities stay out: a test that wants one installs it.
+HOST = ("-e", ".", "-e", "plugins/chalie-model-static")
+
+
+def group(name: str) -> list[str]:
+    """Return the requirements of one dependency group."""
+    return nox.project.dependency_groups(PROJECT, name)
+
+
+def projects() -> list[Path]:
+    """Return every folder of the checkout that builds a wheel: the host first."""
+    found = [ROOT, *sorted(path.parent for path in (ROOT / "plugins").glob("*/pyproject.toml"))]
+    return [*found, ROOT / "skills"]
+
+
+def built(session: nox.Session) -> None:
+    """Fill dist/ with the wheels of this checkout and nothing else."""
+    shutil.rmtree(DIST, ignore_errors=True)
+    for project in projects():
+        session.run("uv", "build", "--wheel", "--quiet", "--out-dir", str(DIST), str(project), external=True)
+
+
+def unset(session: nox.Session) -> None:
+    """Keep the account's own Chalie out of the session."""
+    for name in [name for name in os.environ if name.startswith("CHALIE_")]:
+        session.env[name] = None
+
+
+@nox.session(python=["3.11", "3.12", "3.13"], name="tests-on")
+def tests_on(session: nox.Session) -> None:
+    """Run the tests on one named Python: `nox -s tests-on-3.13`."""
+    run_tests(session)
+
+
+@nox.session
+def tests(session: nox.Session) -> None:
+    """Run every test on the Python that runs nox."""
+    run_tests(session)
+
+
+def run_tests(session: nox.Session, *extra: str) -> None:
+    session.install(*HOST, *group("test"), *extra)
+    unset(session)
+    session.run("pytest", "-n", "2", *session.posargs)
+
+
+@nox.session
+def minimums(session: nox.Session) -> None:
+    """Run the tests with the oldest versions that pyproject.toml allows."""
+    session.install("--resolution", "lowest-direct", *HOST)
+    # The tools of the tests come in their newest version, without moving what is under test.
+    session.install(*group("test"))
+    session.run("uv", "pip", "list", external=True)
+    unset(session)
+    session.run("pytest", "-n", "2", *session.posargs)
+
+
+@nox.session
+def lint(session: nox.Session) -> None:
+    """Check style and formatting; `nox -s lint -- --fix` repairs what can be repaired."""
+    session.install(*group("lint"))
+    fix = "--fix" in session.posargs
+    session.run("ruff", "check", *(["--fix"] if fix else []), ".")
+    session.run("ruff", "format", *([] if fix else ["--check"]), ".")
+
+
+@nox.session
+def types(session: nox.Session) -> None:
+    """Check the types of the host and of every plugin, strictly."""
+    session.install(*HOST, *group("types"), "httpx")
+    session.run("mypy")
+
+
+@nox.session(venv_backend="none")
+def wheels(session: nox.Session) -> None:
+    """Build the host, every plugin and the skills into dist/."""
+    built(session)
+
+
+@nox.session
+def demo(session: nox.Session) -> None:
+    """Install everything from built wheels and run the main job, with a scripted model and no network."""
+    built(session)
+    session.install(
+        "--find-links", str(DIST), *[f"{name} @ {path.as_uri()}" for name, path in named_wheels()]
+    )
+    unset(session)
+    session.run("chalie", "demo", *session.posargs)
+
+
+def named_wheels() -> list[tuple[str, Path]]:
+    """Return (distribution, wheel) for everything in dist/."""
+    found = sorted(DIST.glob("*.whl"))
+    return [(path.name.split("-")[0].replace("_", "-"), path) for path in found]
+
+
+@nox.session
+def bench(session: nox.Session) -> None:
+    """Measure the host beside its peers in one run and print the ratios."""
+    built(session)
+    wheel_paths = [str(path) for _, path in named_wheels()]
+    session.install("--find-links", str(DIST), *wheel_paths, *group("bench"))
+    unset(session)
+    session.run("python", "tests/benchmarks/run.py", *session.posargs)
+
+
+@nox.session
+def model(session: nox.Session) -> None:
+    """Train the embedding table of chalie-model-static anew (minutes; only for a new version of it)."""
+    folder = ROOT / "plugins" / "chalie-model-static" / "train"
+    session.install("-r", str(folder / "requirements.txt"))
+    session.run("python", str(folder / "train.py"), *session.posargs)
