@@ -1,12 +1,14 @@
 """Every check of the checkout, one session each; `nox -l` lists them.
 
-Started on a bare machine as `python3 -m venv .venv && .venv/bin/pip install "nox[uv]" && .venv/bin/nox -s tests`.
+On a bare machine: `python3 -m venv .venv && .venv/bin/pip install "nox[uv]" && .venv/bin/nox -s tests`.
 """
 
 from __future__ import annotations
 
+import importlib.util
 import os
 import shutil
+import sys
 from pathlib import Path
 
 import nox
@@ -34,11 +36,19 @@ def projects() -> list[Path]:
     return [*found, ROOT / "skills"]
 
 
+def uv() -> str:
+    """Return the uv that came with nox, else the one on the path."""
+    beside = Path(sys.executable).parent / "uv"
+    if importlib.util.find_spec("uv") and beside.exists():
+        return str(beside)
+    return "uv"
+
+
 def built(session: nox.Session) -> None:
     """Fill dist/ with the wheels of this checkout and nothing else."""
     shutil.rmtree(DIST, ignore_errors=True)
     for project in projects():
-        session.run("uv", "build", "--wheel", "--quiet", "--out-dir", str(DIST), str(project), external=True)
+        session.run(uv(), "build", "--wheel", "--quiet", "--out-dir", str(DIST), str(project), external=True)
 
 
 def unset(session: nox.Session) -> None:
@@ -71,7 +81,7 @@ def minimums(session: nox.Session) -> None:
     session.install("--resolution", "lowest-direct", *HOST)
     # The tools of the tests come in their newest version, without moving what is under test.
     session.install(*group("test"))
-    session.run("uv", "pip", "list", external=True)
+    session.run(uv(), "pip", "list", external=True)
     unset(session)
     session.run("pytest", "-n", "2", *session.posargs)
 
