@@ -1,0 +1,1 @@
+"""Finding abilities and playbooks by name or by meaning, offline."""
