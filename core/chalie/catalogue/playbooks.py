@@ -1,0 +1,445 @@
+"""Playbooks: SKILL.md files in the open form, read without trusting a byte of them.
+
+The form (agentskills.io, "Specification"): a folder with a `SKILL.md` that begins with YAML between
+two `---` lines (`name`, `description`, optionally `allowed-tools` and more) and goes on in Markdown.
+
+Real files break YAML's rules all the time (`description: a: b`), so what is not valid YAML is read
+line by line. One thing is never read leniently: the restriction. A playbook that says in any
+spelling which tools it may use, and says it so that it cannot be read for certain, is unusable;
+guessing there could only make it wider than its author meant.
+"""
+
+from __future__ import annotations
+
+import difflib
+import hashlib
+import re
+import unicodedata
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any, Final
+
+from attrs import frozen
+
+from .descriptor import EntryPoint, Playbook, Problem
+
+__all__ = ["DESCRIPTION_LIMIT", "FILE_LIMIT", "FRONT_MATTER_LIMIT", "NAME_LIMIT", "read", "read_folder"]
+
+#: bytes of a SKILL.md. A playbook goes whole into a model's context, so this is already generous.
+FILE_LIMIT: Final = 256 * 1024
+#: bytes of front matter; keeps the YAML scanner's work bounded.
+FRONT_MATTER_LIMIT: Final = 16 * 1024
+#: characters of a name (agentskills.io, "name field").
+NAME_LIMIT: Final = 64
+#: characters of a description. The open form says 1024; longer ones are in use and harm nobody.
+DESCRIPTION_LIMIT: Final = 4096
+
+_FILE_NAMES = ("SKILL.md", "skill.md")
+_RESTRICTION = "allowedtools"
+#: keys of other programs that restrict tools in a way this host does not read.
+_OTHER_RESTRICTIONS = frozenset({"tools", "disallowedtools", "deniedtools", "restrictedtools"})
+_KEY_LINE = re.compile(r"(?P<key>[^\W\d_][\w .-]*?) *:(?P<value>.*)$")
+_RESTRICTION_WORD = re.compile(r"[\s>|\"'{?-]*allowed[-_\u2010-\u2015]?tools?\b", re.IGNORECASE)
+_TOOL = re.compile(r"[^\s,()]+(?:\([^()]*\))?")
+
+
+@frozen
+class _Field:
+    """A value of the front matter, and the line of the file it stands on."""
+
+    value: str | tuple[str, ...] | None
+    line: int
+
+
+class _Unreadable(Exception):
+    """A file cannot be used: why, the line it shows on (0 for the file as a whole), and what to do."""
+
+    def __init__(self, reason: str, line: int = 0, fix: str = "") -> None:
+        super().__init__(reason)
+        self.reason = reason
+        self.line = line
+        self.fix = fix
+
+
+class _NotYaml(Exception):
+    """The front matter is not valid YAML; it may still be readable line by line."""
+
+
+def read(path: Path, *, dist: str = "", entry_point: str = "") -> Playbook | Problem:
+    """Read one playbook.
+
+    Args:
+        path: a `SKILL.md`, or the folder that holds it.
+        dist: the distribution it came with, for the playbook and for the report.
+        entry_point: `group: name = value`, for the report.
+
+    Returns:
+        the playbook, or the `Problem` (file, line, reason, fix) that makes it unusable. Never raises
+        for anything that stands in the file.
+    """
+    file = path
+    try:
+        file = _file_of(path)
+        data = _bytes_of(file)
+        return _playbook(file, data, dist)
+    except _Unreadable as refusal:
+        where = f"{file}:{refusal.line}" if refusal.line else f"{file}"
+        return Problem(
+            dist=dist or str(file),
+            entry_point=entry_point,
+            phase="playbook",
+            reason=f"{where}: {refusal.reason}",
+            fix=refusal.fix or f"edit {where}",
+            quarantined=False,
+        )
+
+
+def read_folder(
+    folder: Path, *, dist: str = "", entry_point: EntryPoint | None = None
+) -> tuple[tuple[Playbook, ...], tuple[Problem, ...]]:
+    """Read every playbook of a package: the folder itself, or each of its folders that has a SKILL.md.
+
+    Args:
+        folder: the package's folder.
+        dist: the distribution it belongs to (default: the entry point's).
+        entry_point: the line of `chalie.skills` that names the package, for the report.
+
+    Returns:
+        the playbooks by name, and one problem for each that is unusable. A name used twice is kept
+        for the first folder in alphabetical order and reported for the others.
+    """
+    dist = dist or (entry_point.dist if entry_point else "")
+    line = f"{entry_point.group}: {entry_point.name} = {entry_point.value}" if entry_point else ""
+    playbooks: dict[str, Playbook] = {}
+    problems: list[Problem] = []
+    for file in _files_in(folder):
+        found = read(file, dist=dist, entry_point=line)
+        if isinstance(found, Problem):
+            problems.append(found)
+        elif found.name in playbooks:
+            first = playbooks[found.name].path
+            problems.append(
+                Problem(
+                    dist=dist or str(file),
+                    entry_point=line,
+                    phase="playbook",
+                    reason=f"{file}: the name {found.name!r} is taken by {first}",
+                    fix=f"give one of the two another `name:` ({file})",
+                    quarantined=False,
+                )
+            )
+        else:
+            playbooks[found.name] = found
+    if not playbooks and not problems:
+        problems.append(
+            Problem(
+                dist=dist or str(folder),
+                entry_point=line,
+                phase="playbook",
+                reason=f"{folder} holds no folder with a SKILL.md",
+                fix="put each playbook into a folder of its own, as <folder>/SKILL.md",
+                quarantined=False,
+            )
+        )
+    return tuple(playbooks[name] for name in sorted(playbooks)), tuple(problems)
+
+
+def _files_in(folder: Path) -> Iterator[Path]:
+    try:
+        children = sorted(child for child in folder.iterdir() if child.is_dir())
+    except OSError:
+        return
+    for place in (folder, *children):
+        for name in _FILE_NAMES:
+            if (place / name).is_file():
+                yield place / name
+                break
+
+
+def _file_of(path: Path) -> Path:
+    if path.is_dir():
+        for name in _FILE_NAMES:
+            if (path / name).exists():
+                return path / name
+        raise _Unreadable("the folder has no SKILL.md", fix=f"write {path / 'SKILL.md'}")
+    return path
+
+
+def _bytes_of(file: Path) -> bytes:
+    if not file.is_file():  # a pipe or a device would block the reader for ever
+        raise _Unreadable("is not a regular file", fix=f"replace {file} by a text file")
+    try:
+        with file.open("rb") as stream:
+            data = stream.read(FILE_LIMIT + 1)
+    except OSError as error:
+        raise _Unreadable(f"cannot be read ({error.strerror})", fix=f"make {file} readable") from error
+    if len(data) > FILE_LIMIT:
+        raise _Unreadable(
+            f"is over {FILE_LIMIT // 1024} KiB; a playbook goes whole into the model's context",
+            fix=f"move the long parts of {file} into files beside it and name them in the steps",
+        )
+    return data
+
+
+def _playbook(file: Path, data: bytes, dist: str) -> Playbook:
+    front, first_line, body = _split(_text_of(data))
+    fields = _fields(front, first_line)
+    tools = _restriction(fields, front, first_line)
+    _check_below(body, first_line + len(front) + 1)
+    description = _description(fields.get("description"), first_line)
+    return Playbook(
+        dist=dist,
+        name=_name(fields.get("name"), file),
+        description=description,
+        allowed_tools=tools,
+        body=body.strip("\n") + "\n",
+        path=str(file),
+        hash=hashlib.sha256(data).hexdigest(),
+    )
+
+
+def _text_of(data: bytes) -> str:
+    try:
+        text = data.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        line = data.count(b"\n", 0, error.start) + 1
+        raise _Unreadable(f"is not UTF-8 (byte {error.start})", line, "save the file as UTF-8") from error
+    return text.replace("\r\n", "\n").replace("\r", "\n")
+
+
+def _split(text: str) -> tuple[list[str], int, str]:
+    """Return the front matter's lines, the number of the first of them, and the body."""
+    lines = text.split("\n")
+    start = next((index for index, line in enumerate(lines) if line.strip()), len(lines))
+    if start == len(lines):
+        raise _Unreadable("is empty", 1, "begin it with `---`, `name:`, `description:`, `---`")
+    if lines[start].rstrip() != "---":
+        raise _Unreadable(
+            "has no front matter: the first line is not `---`",
+            start + 1,
+            "begin it with `---`, `name:`, `description:`, `---`",
+        )
+    for index in range(start + 1, len(lines)):
+        if lines[index].rstrip() == "---":
+            front = lines[start + 1 : index]
+            if sum(len(line) + 1 for line in front) > FRONT_MATTER_LIMIT:
+                raise _Unreadable(
+                    f"front matter is over {FRONT_MATTER_LIMIT // 1024} KiB",
+                    start + 1,
+                    "move what is not name, description or allowed-tools into the body",
+                )
+            return front, start + 2, "\n".join(lines[index + 1 :])
+    raise _Unreadable(
+        "the front matter is never closed", start + 1, "add a line `---` after the front matter"
+    )
+
+
+def _fields(front: Sequence[str], first_line: int) -> dict[str, _Field]:
+    """Read the front matter as YAML, else with its tabs as blanks, else line by line."""
+    text = "\n".join(front)
+    for attempt in (text, text.expandtabs(2)):
+        try:
+            return _from_yaml(attempt, first_line)
+        except _NotYaml:
+            continue
+    return _from_lines([line.expandtabs(2) for line in front], first_line)
+
+
+def _from_yaml(text: str, first_line: int) -> dict[str, _Field]:
+    """Read the top level of a YAML mapping from its nodes: nothing is constructed, no alias expanded."""
+    import yaml
+
+    try:
+        # The loader in Python: the one in C recurses on the machine stack and can end the process.
+        root = yaml.compose(text, Loader=yaml.SafeLoader)
+    except (yaml.YAMLError, RecursionError, ValueError) as error:
+        raise _NotYaml from error
+    if root is None:
+        return {}
+    if not isinstance(root, yaml.MappingNode):
+        raise _NotYaml
+    fields: dict[str, _Field] = {}
+    for key, value in root.value:
+        line = first_line + key.start_mark.line
+        if key.tag == "tag:yaml.org,2002:merge":  # could carry a restriction in from elsewhere
+            raise _Unreadable("uses a YAML merge key (`<<`)", line, "write its fields out")
+        if isinstance(key, yaml.ScalarNode):
+            _keep(fields, key.value, _Field(_plain(value), line))
+    return fields
+
+
+def _plain(node: Any) -> str | tuple[str, ...] | None:
+    """Return a scalar's text or a flat sequence's texts; None for what is empty, tagged or deeper."""
+    import yaml
+
+    if isinstance(node, yaml.ScalarNode):
+        if not node.tag.startswith("tag:yaml.org,2002:") or node.tag.startswith("tag:yaml.org,2002:python/"):
+            return None
+        return None if node.tag == "tag:yaml.org,2002:null" and not node.style else str(node.value)
+    if isinstance(node, yaml.SequenceNode) and node.tag == "tag:yaml.org,2002:seq":
+        texts = [_plain(child) if isinstance(child, yaml.ScalarNode) else None for child in node.value]
+        if all(isinstance(text, str) for text in texts):
+            return tuple(text for text in texts if isinstance(text, str))
+    return None
+
+
+def _keep(fields: dict[str, _Field], key: str, found: _Field) -> None:
+    """Keep a field; of a key that stands twice the first is kept, except for a restriction."""
+    folded = _folded(key)
+    if folded == _RESTRICTION:
+        if _RESTRICTION in fields:
+            raise _Unreadable(
+                "says `allowed-tools` twice, so which tools it may use is unclear",
+                found.line,
+                "keep one `allowed-tools` line",
+            )
+        fields[_RESTRICTION] = found
+    elif folded in _OTHER_RESTRICTIONS or _resembles_restriction(folded):
+        raise _Unreadable(
+            f"restricts its tools with `{key.strip()}`, which cannot be read for certain",
+            found.line,
+            "write the tools it may use as `allowed-tools: first second`",
+        )
+    else:
+        fields.setdefault(folded, found)
+
+
+def _folded(key: str) -> str:
+    return "".join(char for char in unicodedata.normalize("NFKC", key).casefold() if char.isalnum())
+
+
+def _resembles_restriction(folded: str) -> bool:
+    return difflib.SequenceMatcher(None, folded, _RESTRICTION).ratio() >= 0.85
+
+
+def _from_lines(front: Sequence[str], first_line: int) -> dict[str, _Field]:
+    """Read front matter that is no YAML: `key: value` at the margin, indented lines going on with it."""
+    fields: dict[str, _Field] = {}
+    index = 0
+    while index < len(front):
+        start = index
+        index += 1
+        match = _KEY_LINE.match(front[start])
+        if match is None:
+            continue
+        while index < len(front) and (not front[index].strip() or front[index][0] in " -"):
+            index += 1
+        block = front[start:index]
+        if _folded(match["key"]) == _RESTRICTION:
+            value = _alone("\n".join(block))
+        else:
+            value = _loose(match["value"] or "", block[1:])
+        _keep(fields, match["key"], _Field(value, first_line + start))
+    return fields
+
+
+def _alone(text: str) -> str | tuple[str, ...] | None:
+    """Return a restriction's value where its own lines are valid YAML by themselves, else None."""
+    try:
+        fields = _from_yaml(text, 1)
+    except (_NotYaml, _Unreadable):
+        return None
+    return fields[_RESTRICTION].value if set(fields) == {_RESTRICTION} else None
+
+
+def _loose(value: str, more: Sequence[str]) -> str | None:
+    value = value.strip()
+    if re.fullmatch(r"[|>][+-]?\d?", value):
+        value = ""
+    text = " ".join([value, *(line.strip() for line in more)]).strip()
+    if len(text) > 1 and text[0] == text[-1] and text[0] in "\"'":
+        text = text[1:-1]
+    return text or None
+
+
+def _restriction(fields: dict[str, _Field], front: Sequence[str], first_line: int) -> tuple[str, ...] | None:
+    """Return the tools the playbook may use, None where it restricts nothing.
+
+    Raises:
+        _Unreadable: where a restriction is there in any form and cannot be read for certain.
+    """
+    read_at = fields[_RESTRICTION].line if _RESTRICTION in fields else 0
+    for number, line in enumerate(front, first_line):
+        if number != read_at and _speaks_of_restriction(line):
+            raise _Unreadable(
+                "has an `allowed-tools` that is not at the margin or not of the form `allowed-tools: …`",
+                number,
+                "write it as `allowed-tools: first second`, not indented",
+            )
+    if not read_at:
+        return None
+    value = fields[_RESTRICTION].value
+    names = value if isinstance(value, tuple) else _tool_names(value or "")
+    if names is None or (not names and value != ()) or not all(_readable(name) for name in names):
+        raise _Unreadable(
+            "has an `allowed-tools` that cannot be read, so it may not be used at all",
+            read_at,
+            "write it as `allowed-tools: first second`, or `allowed-tools: []` for none",
+        )
+    return tuple(dict.fromkeys(name.strip() for name in names))
+
+
+def _check_below(body: str, first_line: int) -> None:
+    """Refuse a restriction that slipped out of the front matter, behind a `---` that closed it early."""
+    lines = body.split("\n")
+    start = next((index for index, line in enumerate(lines) if line.strip()), len(lines))
+    for index in range(start, len(lines)):
+        if not lines[index].strip():
+            return
+        if _RESTRICTION_WORD.match(lines[index]):
+            raise _Unreadable(
+                "has an `allowed-tools` below the front matter, where it restricts nothing",
+                first_line + index,
+                "move it between the two `---` lines",
+            )
+
+
+def _speaks_of_restriction(line: str) -> bool:
+    """Say whether a line could be meant as a restriction, however it is written."""
+    key, colon, _ = line.partition(":")
+    return _RESTRICTION_WORD.match(line) is not None or (bool(colon) and _resembles_restriction(_folded(key)))
+
+
+def _tool_names(text: str) -> tuple[str, ...] | None:
+    """Split `A B(c:*), D` at blanks and commas outside parentheses; None where something is left over."""
+    names = tuple(_TOOL.findall(text))
+    left = _TOOL.sub("", text).replace(",", "").strip()
+    return None if left else names
+
+
+def _readable(name: str) -> bool:
+    return bool(name.strip()) and name.isprintable() and _TOOL.fullmatch(name.strip()) is not None
+
+
+def _name(found: _Field | None, file: Path) -> str:
+    value = found.value if found else None
+    name = (value if isinstance(value, str) else file.parent.name).strip()
+    line = found.line if found else 1
+    if not name or len(name) > NAME_LIMIT or not name.isprintable():
+        raise _Unreadable(
+            f"the name {name[:80]!r} is not 1 to {NAME_LIMIT} printable characters",
+            line,
+            "write `name:` as small letters, digits and `-`, like the folder",
+        )
+    return name
+
+
+def _description(found: _Field | None, first_line: int) -> str:
+    value = found.value if found else None
+    text = value if isinstance(value, str) else " ".join(value or ())
+    text = " ".join("".join(char if char.isprintable() else " " for char in text).split())
+    if not text:
+        raise _Unreadable(
+            "its description cannot be read as text"
+            if found
+            else "has no description, so none could find it",
+            found.line if found else first_line,
+            "add `description:` with what it does and when to use it",
+        )
+    if len(text) > DESCRIPTION_LIMIT:
+        raise _Unreadable(
+            f"its description has {len(text)} characters; {DESCRIPTION_LIMIT} at most",
+            found.line if found else first_line,
+            "keep to what it does and when to use it; the steps belong in the body",
+        )
+    return text
