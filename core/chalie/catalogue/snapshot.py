@@ -1,0 +1,247 @@
+"""The read side of a generation's catalogue: what is installed, read row by row and never imported."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+import threading
+from collections import OrderedDict
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any
+
+from ..errors import IndexUnreadable
+from .descriptor import Descriptor, EntryPoint, Playbook, Problem
+from .tables import FILE, DistributionRow, State, Watched, descriptor_from, playbook_from, state_from
+
+__all__ = ["DistributionRow", "Snapshot"]
+
+_PAGE = 200
+_REMEMBERED = 128
+_DISTRIBUTION = "name, version, path, stamp, files_hash, editable, state, reason, roots"
+
+
+class Snapshot:
+    """What was installed when a generation was built. Safe to use from several threads.
+
+    Nothing is held in memory but the last descriptors read: its size does not grow with what is installed.
+    `abilities`, `named`, `resolve`, `owners`, `playbooks` and `playbooks_named` speak of ready distributions
+    only; `get`, `of`, `state` and `unready` tell of the others, so that a call can say why a tool is not there.
+    """
+
+    def __init__(self, connection: sqlite3.Connection, path: Path) -> None:
+        self._connection = connection
+        self._lock = threading.Lock()
+        self._recent: OrderedDict[tuple[str, str], tuple[Descriptor, str, str] | None] = OrderedDict()
+        self.path = path
+
+    @classmethod
+    def open(cls, path: Path) -> Snapshot:
+        """Open the catalogue at `path` (`catalogue.sqlite`, or the generation's folder).
+
+        Raises:
+            IndexUnreadable: the file is absent or not a catalogue.
+        """
+        if path.is_dir():
+            path = path / FILE
+        try:
+            # immutable: the file never changes once published, so no lock and no journal is looked for.
+            connection = sqlite3.connect(
+                f"{path.absolute().as_uri()}?mode=ro&immutable=1", uri=True, check_same_thread=False
+            )
+            connection.execute("SELECT name FROM distributions LIMIT 1").fetchone()
+        except sqlite3.Error as error:
+            raise _unreadable(path, error) from error
+        return cls(connection, path)
+
+    def close(self) -> None:
+        """Close the file; reading afterwards raises `IndexUnreadable`."""
+        with self._lock:
+            self._connection.close()
+
+    def get(self, dist: str, name: str) -> Descriptor | None:
+        """Return the ability of that package and name, whatever the state of its package (see `state`)."""
+        found = self._ability(dist, name)
+        return None if found is None else found[0]
+
+    def named(self, text: str) -> tuple[Descriptor, ...]:
+        """Return every ability whose name, bare or qualified, has the same normal form as `text`."""
+        from .. import names
+
+        normal = names.normal(text)
+        return self._descriptors("ready=1 AND (normal=? OR qualified_normal=?)", (normal, normal))
+
+    def resolve(self, called: str) -> tuple[Descriptor, ...]:
+        """Return the abilities that are called exactly that; several mean the bare name is ambiguous."""
+        exact = self._descriptors("ready=1 AND (exposed=? OR qualified=?)", (called, called))
+        return exact or self._descriptors("ready=1 AND name=?", (called,))
+
+    def exposed(self, descriptor: Descriptor) -> str:
+        """Return what a model calls it by: the bare name, or the qualified one where that has several owners."""
+        found = self._ability(descriptor.dist, descriptor.name)
+        return descriptor.name if found is None else found[1]
+
+    def qualified(self, descriptor: Descriptor) -> str:
+        """Return the ability's qualified name, with the whole distribution name where the short ones tie."""
+        from .. import names
+
+        found = self._ability(descriptor.dist, descriptor.name)
+        return names.qualified(descriptor.dist, descriptor.name) if found is None else found[2]
+
+    def owners(self, name: str) -> tuple[Descriptor, ...]:
+        """Return every ready ability of exactly that bare name."""
+        return self._descriptors("ready=1 AND name=?", (name,))
+
+    def abilities(self, ids: Iterable[int] | None = None) -> Iterator[tuple[int, Descriptor]]:
+        """Yield (id, ability) in the order of the ids given, or all by id. Ids hold within one generation.
+
+        Args:
+            ids: as an index returned them; unknown ones are left out.
+        """
+        for number, text, sha, what in self._items("abilities", ids):
+            yield number, descriptor_from(text, sha, what)
+
+    def playbooks(self, ids: Iterable[int] | None = None) -> Iterator[tuple[int, Playbook]]:
+        """Yield (id, playbook), as `abilities` does."""
+        for number, text, sha, what in self._items("playbooks", ids):
+            yield number, playbook_from(text, sha, what)
+
+    def playbooks_named(self, text: str) -> tuple[Playbook, ...]:
+        """Return every playbook whose name has the same normal form as `text`."""
+        from .. import names
+
+        rows = self._rows(
+            "SELECT json, sha, name FROM playbooks WHERE ready=1 AND normal=? ORDER BY id",
+            (names.normal(text),),
+        )
+        return tuple(playbook_from(*row) for row in rows)
+
+    def problems(self) -> tuple[Problem, ...]:
+        """Return everything that was set aside, with the line that fixes it."""
+        rows = self._rows(
+            "SELECT dist, entry_point, phase, reason, fix, quarantined FROM problems ORDER BY rowid"
+        )
+        return tuple(Problem(*row[:5], quarantined=bool(row[5])) for row in rows)
+
+    def entry_points(self, group: str) -> tuple[EntryPoint, ...]:
+        """Return the entry points of one of our groups, by distribution and name."""
+        rows = self._rows(
+            "SELECT dist, grp, name, value FROM entries WHERE grp=? ORDER BY dist, name", (group,)
+        )
+        return tuple(EntryPoint(*row) for row in rows)
+
+    def distributions(self) -> tuple[DistributionRow, ...]:
+        """Return every distribution of ours, by name."""
+        rows = self._rows(f"SELECT {_DISTRIBUTION} FROM distributions ORDER BY name")
+        return tuple(_distribution(row) for row in rows)
+
+    def distribution(self, name: str) -> DistributionRow | None:
+        """Return one distribution by its normalised name."""
+        rows = self._rows(f"SELECT {_DISTRIBUTION} FROM distributions WHERE name=?", (name,))
+        return _distribution(rows[0]) if rows else None
+
+    def state(self, dist: str) -> State | None:
+        """Return the state of a distribution, None where it is not known."""
+        rows = self._rows("SELECT state FROM distributions WHERE name=?", (dist,))
+        return state_from(rows[0][0]) if rows else None
+
+    def unready(self, text: str) -> tuple[DistributionRow, ...]:
+        """Return the distributions that are not ready and own, or once owned, a tool of that name.
+
+        A package that could never be read is known only by its entry points' names.
+        """
+        from .. import names
+
+        normal = names.normal(text)
+        owners = self._rows(
+            "SELECT DISTINCT dist FROM abilities WHERE ready=0 AND (normal=? OR qualified_normal=?)",
+            (normal, normal),
+        )
+        entries = self._rows(
+            "SELECT e.dist, e.name FROM entries AS e JOIN distributions AS d ON d.name = e.dist"
+            " WHERE e.grp='chalie.abilities' AND d.state <> 'ready'"
+        )
+        dists = {row[0] for row in owners} | {row[0] for row in entries if names.normal(row[1]) == normal}
+        found = (self.distribution(dist) for dist in sorted(dists))
+        return tuple(row for row in found if row is not None)
+
+    def counts(self) -> dict[str, int]:
+        """Return how many abilities, playbooks, ready and other distributions and problems there are."""
+        row = self._rows(
+            "SELECT (SELECT count(*) FROM abilities WHERE ready=1),"
+            " (SELECT count(*) FROM playbooks WHERE ready=1),"
+            " (SELECT count(*) FROM distributions WHERE state='ready'),"
+            " (SELECT count(*) FROM distributions WHERE state<>'ready'), (SELECT count(*) FROM problems)"
+        )[0]
+        return dict(zip(("abilities", "playbooks", "distributions", "unready", "problems"), row, strict=True))
+
+    def watched(self) -> tuple[Watched, ...]:
+        """Return the paths whose change means something may have been installed, removed or edited."""
+        return tuple(
+            Watched(*row) for row in self._rows("SELECT path, inode, mtime_ns, size, kind FROM watched")
+        )
+
+    def meta(self, key: str) -> str | None:
+        """Return a small fact written with the catalogue."""
+        rows = self._rows("SELECT value FROM meta WHERE key=?", (key,))
+        return rows[0][0] if rows else None
+
+    def of(self, dist: str) -> tuple[Descriptor, ...]:
+        """Return the abilities of one distribution, whatever its state."""
+        return self._descriptors("dist=?", (dist,))
+
+    def playbooks_of(self, dist: str) -> tuple[Playbook, ...]:
+        """Return the playbooks of one distribution, whatever its state."""
+        rows = self._rows("SELECT json, sha, name FROM playbooks WHERE dist=? ORDER BY id", (dist,))
+        return tuple(playbook_from(*row) for row in rows)
+
+    def _ability(self, dist: str, name: str) -> tuple[Descriptor, str, str] | None:
+        key = (dist, name)
+        recent = self._recent
+        if key in recent:
+            return recent[key]
+        rows = self._rows(
+            "SELECT json, sha, name, exposed, qualified FROM abilities WHERE dist=? AND name=?", key
+        )
+        found = (descriptor_from(*rows[0][:3]), rows[0][3], rows[0][4]) if rows else None
+        with self._lock:
+            recent[key] = found
+            while len(recent) > _REMEMBERED:
+                recent.popitem(last=False)
+        return found
+
+    def _descriptors(self, where: str, values: tuple[str, ...]) -> tuple[Descriptor, ...]:
+        rows = self._rows(f"SELECT json, sha, name FROM abilities WHERE {where} ORDER BY id", values)
+        return tuple(descriptor_from(*row) for row in rows)
+
+    def _items(self, table: str, ids: Iterable[int] | None) -> Iterator[tuple[int, str, str, str]]:
+        if ids is None:
+            last = 0
+            while page := self._rows(
+                f"SELECT id, json, sha, name FROM {table} WHERE ready=1 AND id>? ORDER BY id LIMIT {_PAGE}",
+                (last,),
+            ):
+                last = page[-1][0]
+                yield from page
+            return
+        for number in ids:
+            yield from self._rows(
+                f"SELECT id, json, sha, name FROM {table} WHERE ready=1 AND id=?", (int(number),)
+            )
+
+    def _rows(self, statement: str, values: tuple[Any, ...] = ()) -> list[Any]:
+        try:
+            with self._lock:
+                return self._connection.execute(statement, values).fetchall()
+        except sqlite3.Error as error:
+            raise _unreadable(self.path, error) from error
+
+
+def _distribution(row: Any) -> DistributionRow:
+    return DistributionRow(*row[:5], bool(row[5]), state_from(row[6]), row[7], json.loads(row[8]))
+
+
+def _unreadable(path: Path, error: Exception) -> IndexUnreadable:
+    return IndexUnreadable(
+        f"the catalogue {path} cannot be read ({error})", hint="run `chalie index` to build it again"
+    )
