@@ -1,0 +1,44 @@
+"""`chalie disable`: keep a package installed, but neither read nor loaded."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import click
+
+from .enable import powers, row
+from .opening import opened
+from .proof import proven
+
+if TYPE_CHECKING:
+    from ..host import Host
+
+__all__ = ["command"]
+
+
+@click.command("disable")
+@click.argument("names", nargs=-1, required=True, metavar="NAME...")
+@click.pass_context
+def command(context: click.Context, names: tuple[str, ...]) -> int:
+    """Disable packages: nothing of them is parsed, imported or loaded any more.
+
+    A package with policies or plugins may be what protects this home: disabling one needs the owner at a
+    terminal or an approver token.
+    """
+    from packaging.utils import canonicalize_name
+
+    with opened(context, settle=False) as host:
+        for name in names:
+            _disable(host, str(canonicalize_name(name)))
+    return 0
+
+
+def _disable(host: Host, dist: str) -> None:
+    from ..config import environment_key, save_package_option
+
+    found = row(host, dist)
+    by = proven(host) if powers(host, dist) else "command line"
+    save_package_option(host.config.home, dist, "disabled", True)
+    host.ledger.enabled.clear(dist, found.files_hash, environment_key(), by=by)
+    host.ledger.trail.append("package.disabled", dist=dist, detail=f"by {by}")
+    click.echo(f"{dist}: disabled; `chalie enable {dist}` brings it back")

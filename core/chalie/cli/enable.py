@@ -1,0 +1,102 @@
+"""`chalie enable`: let a package be loaded, by somebody who may say so."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import click
+
+from ..errors import ChalieError
+from . import exits
+from .opening import opened
+from .output import note
+from .proof import proven
+
+if TYPE_CHECKING:
+    from ..host import Host
+
+__all__ = ["command", "powers", "row"]
+
+
+@click.command("enable")
+@click.argument("names", nargs=-1, required=True, metavar="NAME...")
+@click.pass_context
+def command(context: click.Context, names: tuple[str, ...]) -> int:
+    """Enable packages: their tools may be read and called, their policies and plugins loaded.
+
+    Policies and plugins run with the host's own powers, so enabling those, or anything that was disabled,
+    needs the owner at a terminal or an approver token. It binds to the package's files and lapses when they
+    change.
+    """
+    from packaging.utils import canonicalize_name
+
+    with opened(context) as host:
+        worst = exits.OK
+        for name in names:
+            worst = max(worst, _enable(host, str(canonicalize_name(name))))
+    return worst
+
+
+def _enable(host: Host, dist: str) -> int:
+    from ..config import environment_key, save_package_option
+
+    disabled = host.config.package(dist).disabled
+    if disabled:
+        by = proven(host)
+        save_package_option(host.config.home, dist, "disabled", None)
+        host.ledger.trail.append("package.enabled", dist=dist, detail=f"no longer disabled, by {by}")
+        click.echo(f"{dist}: no longer disabled; its tools are read at the next start")
+        return exits.OK
+    found = row(host, dist)
+    power = powers(host, dist)
+    environment = environment_key()
+    if power and not host.ledger.enabled.is_enabled(dist, found.files_hash, environment):
+        try:
+            by = proven(host)
+        except ChalieError as error:
+            raise ChalieError(
+                f"{dist} is installed, not enabled: it brings {' and '.join(power)}. {error.message}",
+                code="not-authorised",
+                hint=f"at a terminal: chalie enable {dist}",
+            ) from error
+        host.ledger.enabled.set(dist, found.files_hash, environment, by=by)
+    _report(host, dist, power)
+    return exits.OK
+
+
+def _report(host: Host, dist: str, power: Sequence[str]) -> None:
+    tools = [host.snapshot.exposed(item) for _, item in host.snapshot.abilities() if item.dist == dist]
+    playbooks = [item.name for _, item in host.snapshot.playbooks() if item.dist == dist]
+    brought = [f"tools: {', '.join(tools)}"] if tools else []
+    brought += [f"playbooks: {len(playbooks)}"] if playbooks else []
+    brought += [f"enabled: {' and '.join(power)}"] if power else []
+    click.echo(f"{dist}: {'; '.join(brought) or 'installed; it brings nothing for Chalie'}")
+    for problem in host.problems():
+        if problem.dist == dist:
+            note(f"{dist}: {problem.phase}: {problem.reason}; {problem.fix}")
+
+
+def powers(host: Host, dist: str) -> list[str]:
+    """Return which code with the host's own powers a package brings: `policies`, `plugins`, both or none."""
+    return [
+        group
+        for group in ("policies", "plugins")
+        if any(entry.dist == dist for entry in host.snapshot.entry_points(f"chalie.{group}"))
+    ]
+
+
+def row(host: Host, dist: str):  # type: ignore[no-untyped-def]
+    """Return the catalogue's row of a distribution.
+
+    Raises:
+        ChalieError: nothing of that name is installed.
+    """
+    for found in host.snapshot.distributions():
+        if found.name == dist:
+            return found
+    raise ChalieError(
+        f"no package named {dist!r} is installed in this Python",
+        code="unknown-tool",
+        hint=f"chalie install {dist}",
+    )

@@ -1,0 +1,53 @@
+"""The exit codes of `chalie`: what a script may build on."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Final
+
+__all__ = ["EXITS", "FAILED", "INSTALLER", "INTERRUPTED", "NOTHING", "OK", "REFUSED", "SETUP", "USAGE", "of"]
+
+OK: Final = 0
+NOTHING: Final = 1
+USAGE: Final = 2
+SETUP: Final = 3
+REFUSED: Final = 4
+FAILED: Final = 5
+INSTALLER: Final = 6
+INTERRUPTED: Final = 130
+
+#: exit code -> what it tells, for people and for the reference page.
+EXITS: Final[Mapping[int, str]] = MappingProxyType(
+    {
+        OK: "done",
+        NOTHING: "nothing: no tool, playbook or row was found, or `doctor` found something to repair",
+        USAGE: "the command line could not be understood",
+        SETUP: "the home, its configuration, ledger or index cannot be used",
+        REFUSED: "refused: the gate, a person or a missing authority said no",
+        FAILED: "the tool ran, or was about to, and answered with an error",
+        INSTALLER: "pip or uv failed, or neither is there",
+        INTERRUPTED: "interrupted from the keyboard",
+    }
+)
+
+_KINDS: Final[Mapping[str, int]] = MappingProxyType(
+    {
+        "bad-config": SETUP,
+        "ledger-unavailable": SETUP,
+        "cannot-record": SETUP,
+        "index-unreadable": SETUP,
+        "not-authorised": REFUSED,
+        "not-allowed": REFUSED,
+        "permission-denied": REFUSED,
+        "approval-pending": REFUSED,
+        "declined": REFUSED,
+        "unknown-tool": NOTHING,
+        "result-unknown": NOTHING,
+    }
+)
+
+
+def of(code: str | None) -> int:
+    """Return the exit code for an error's code; None (no error) is 0."""
+    return OK if code is None else _KINDS.get(code, FAILED)

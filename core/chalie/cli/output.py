@@ -1,0 +1,97 @@
+"""How commands print: JSON for programs, tables for people, foreign text always escaped."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, TypeVar
+
+import click
+
+from ..names import shown
+
+__all__ = ["as_json", "emit", "note", "pairs", "plain", "table"]
+
+_Command = TypeVar("_Command", bound=Callable[..., Any])
+
+
+def as_json(command: _Command) -> _Command:
+    """Give a command the option `--json`."""
+    option = click.option("--json", "json_", is_flag=True, help="Print JSON for programs.")
+    return option(command)
+
+
+def emit(value: Any) -> None:
+    """Print a value as JSON, in the terminal's encoding where that can carry it."""
+    text = json.dumps(value, ensure_ascii=False, indent=2, default=plain)
+    try:
+        text.encode(sys.stdout.encoding or "utf-8")
+    except (UnicodeEncodeError, LookupError):
+        text = json.dumps(value, indent=2, default=plain)
+    click.echo(text)
+
+
+def plain(value: Any) -> Any:
+    """Return the JSON form of what commands hand out: values with fields, mappings, paths, times."""
+    import attrs
+
+    if attrs.has(type(value)):
+        return {field.name: getattr(value, field.name) for field in attrs.fields(type(value))}
+    if isinstance(value, Mapping):
+        return dict(value)
+    if isinstance(value, set | frozenset):
+        return sorted(value)
+    if hasattr(value, "isoformat"):
+        return value.isoformat()
+    if hasattr(value, "keys"):
+        return {key: value[key] for key in value.keys()}  # noqa: SIM118  (sqlite3.Row iterates over values)
+    return list(value) if isinstance(value, Iterable) and not isinstance(value, str | bytes) else str(value)
+
+
+def note(text: str) -> None:
+    """Print a line for people beside the output, on standard error."""
+    click.echo(shown(text), err=True)
+
+
+def table(columns: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
+    """Print rows: a table on a terminal, else aligned text that a pipe can cut and search."""
+    cells = [[_cell(value) for value in row] for row in rows]
+    if sys.stdout.isatty():
+        _rich_table(columns, cells)
+        return
+    widths = [max(len(row[at]) for row in [list(columns), *cells]) for at in range(len(columns))]
+    for row in [[column.upper() for column in columns], *cells]:
+        click.echo("  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip())
+
+
+def pairs(facts: Iterable[tuple[str, object]]) -> None:
+    """Print `label  value` lines; lines of a longer value stay under each other."""
+    shown_facts = [(label, _cell(value)) for label, value in facts if value not in (None, "", (), [])]
+    width = max((len(label) for label, _ in shown_facts), default=0)
+    for label, value in shown_facts:
+        click.echo(f"{click.style(label.ljust(width), bold=True)}  {value}")
+
+
+def _cell(value: object) -> str:
+    if value is None:
+        return ""
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, list | tuple):
+        return ", ".join(_cell(item) for item in value)
+    return shown(str(value))
+
+
+def _rich_table(columns: Sequence[str], cells: Sequence[Sequence[str]]) -> None:
+    from rich.box import SIMPLE_HEAD
+    from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
+
+    grid = Table(box=SIMPLE_HEAD, pad_edge=False, header_style="bold")
+    for column in columns:
+        grid.add_column(column, overflow="fold")
+    for row in cells:
+        grid.add_row(*(Text(cell) for cell in row))
+    Console(highlight=False).print(grid)

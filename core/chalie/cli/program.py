@@ -1,0 +1,125 @@
+"""The command group: commands are imported when they are run, failures become one line and a code."""
+
+from __future__ import annotations
+
+import importlib
+import os
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any, Final
+
+import click
+
+from ..errors import ChalieError
+from . import exits
+
+__all__ = ["COMMANDS", "Program", "program", "run"]
+
+#: command -> its one line in `chalie --help`. The file `cli/<command>.py` holds a click command `command`.
+COMMANDS: Final[Mapping[str, str]] = MappingProxyType(
+    {
+        "list": "List the installed tools and packages.",
+        "show": "Show everything about one tool or package.",
+        "find": "Find tools by name or by meaning, as the model would.",
+        "call": "Call one tool through the gate and print its envelope.",
+        "install": "Install packages with pip or uv, enable them and read their tools.",
+        "uninstall": "Uninstall packages with pip or uv.",
+        "enable": "Let a package's tools, policies and plugins be loaded.",
+        "disable": "Keep a package installed, but never load or read it.",
+        "index": "Compare everything installed with the catalogue and rebuild what differs.",
+        "doctor": "Name everything that is wrong, each with the line that repairs it.",
+        "skills": "List the installed playbooks, or show one.",
+        "permissions": "List, set and remove what tools may do.",
+        "approvers": "List, add and remove approver tokens.",
+        "trail": "Show what was called, decided and changed.",
+        "evaluate": "Measure how well search finds the right tool for a file of questions.",
+        "demo": "Run the main job in a temporary home with a scripted model.",
+    }
+)
+
+
+class Program(click.Group):
+    """The group of all commands, those of enabled plugins among them."""
+
+    def list_commands(self, context: click.Context) -> list[str]:
+        """Return the host's commands in their order, then the plugins'."""
+        return [*COMMANDS, *sorted(self._plugins(context))]
+
+    def get_command(self, context: click.Context, name: str) -> click.Command | None:
+        """Import and return one command."""
+        if name in COMMANDS:
+            module = importlib.import_module(f".{name}", __package__)
+            command = module.command
+            assert isinstance(command, click.Command)
+            return command
+        return self._plugins(context).get(name)
+
+    def format_commands(self, context: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the list of commands without importing any of the host's own."""
+        with formatter.section("Commands"):
+            formatter.write_dl(list(COMMANDS.items()))
+        plugins = self._plugins(context)
+        if plugins:
+            with formatter.section("Commands of plugins"):
+                formatter.write_dl([(name, plugins[name].get_short_help_str()) for name in sorted(plugins)])
+
+    def _plugins(self, context: click.Context) -> Mapping[str, click.Command]:
+        """Return the commands of enabled plugins; a home that cannot be opened has none to offer."""
+        from .opening import plugin_commands
+
+        kept: Mapping[str, click.Command] | None = context.meta.get(__name__)
+        if kept is None:
+            kept = context.meta[__name__] = plugin_commands(context)
+        return kept
+
+
+@click.command(cls=Program, context_settings={"help_option_names": ["-h", "--help"]})
+@click.option(
+    "--home",
+    type=click.Path(file_okay=False, path_type=Path),
+    help="The home folder. Default: $CHALIE_HOME, else the platform's user data folder + chalie.",
+)
+@click.version_option(None, "-V", "--version", package_name="chalie", message="%(prog)s %(version)s")
+@click.pass_context
+def program(context: click.Context, home: Path | None) -> None:
+    """Host the tools of AI agents: find them, call them through the gate, keep control of what they may do.
+
+    Every reading command takes --json. Exit codes: 0 done, 1 nothing found, 2 usage, 3 home or configuration,
+    4 refused, 5 the tool failed, 6 the installer failed.
+    """
+    context.obj = home
+
+
+def run(words: list[str]) -> int:
+    """Run one command line and return its exit code."""
+    try:
+        answer: Any = program.main(args=words, prog_name="chalie", standalone_mode=False)
+        sys.stdout.flush()
+    except ChalieError as error:
+        report(error)
+        return exits.of(error.code)
+    except click.exceptions.NoArgsIsHelpError as error:
+        error.show()
+        return exits.USAGE
+    except click.ClickException as error:
+        error.show()
+        return error.exit_code
+    except (click.Abort, KeyboardInterrupt):
+        click.echo("interrupted", err=True)
+        return exits.INTERRUPTED
+    except BrokenPipeError:
+        # The reader of our output has gone (`chalie trail | head`); Python must not complain at exit either.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return exits.OK
+    return answer if isinstance(answer, int) else exits.OK
+
+
+def report(error: ChalieError) -> None:
+    """Print an expected failure: one line, and the next step below it."""
+    from ..names import shown
+
+    click.echo(f"chalie: {shown(error.message)} [{error.code}]", err=True)
+    if error.hint:
+        click.echo(f"  hint: {shown(error.hint)}", err=True)

@@ -1,0 +1,243 @@
+"""The map in the code: which room may import which, what the wheels hold, what a start may import."""
+
+from __future__ import annotations
+
+import ast
+import json
+import subprocess
+import sys
+import zipfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.support import wheels as building
+
+ROOT = Path(__file__).resolve().parents[1]
+CORE = ROOT / "core" / "chalie"
+
+#: rooms, lowest first; a room imports from the lines above it and, without cycles, from its own line.
+LINES = (
+    ("errors", "config"),
+    ("names", "schema", "calls", "ability", "result", "envelope", "hookspecs"),
+    ("ledger",),
+    ("catalogue",),
+    ("gate",),
+    ("discovery",),
+    ("dispatch",),
+    ("meta",),
+    ("channels", "turn", "build", "host"),
+    ("mcp", "authoring", "testing", "cli"),
+)
+RANK = {room: rank for rank, line in enumerate(LINES) for room in line}
+
+#: what opening a host must not have paid for.
+HEAVY = {
+    "click",
+    "fastmcp",
+    "httpx",
+    "jsonschema_rs",
+    "mcp",
+    "model2vec",
+    "numpy",
+    "rich",
+    "tantivy",
+    "tokenizers",
+    "usearch",
+}
+
+
+def module_name(path: Path) -> str:
+    parts = path.relative_to(CORE.parent).with_suffix("").parts
+    return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+
+
+MODULES = {module_name(path): path for path in sorted(CORE.rglob("*.py"))}
+
+
+def imports_of(module: str) -> Iterator[tuple[str, int]]:
+    """Yield (imported module of ours, line) for every import of a module, inside functions too."""
+    path = MODULES[module]
+    package = module if path.name == "__init__.py" else module.rpartition(".")[0]
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Import):
+            for alias in node.names:
+                if alias.name.split(".")[0] == "chalie":
+                    yield alias.name, node.lineno
+        elif isinstance(node, ast.ImportFrom):
+            base = node.module or ""
+            if node.level:
+                parts = package.split(".")
+                parts = parts[: len(parts) - node.level + 1]
+                base = ".".join([*parts, *([node.module] if node.module else [])])
+            if base.split(".")[0] == "chalie":
+                for alias in node.names:
+                    whole = f"{base}.{alias.name}"
+                    yield (whole if whole in MODULES else base), node.lineno
+
+
+def room(module: str) -> str | None:
+    parts = module.split(".")
+    return parts[1] if len(parts) > 1 else None
+
+
+def upward(module: str, imported: str) -> bool:
+    """Whether importing `imported` from `module` goes against the order of the rooms."""
+    here, there = room(module), room(imported)
+    if here is None:
+        return False  # the package itself offers names of every room, lazily
+    if there is None:
+        return here != "cli"  # the roof is for those outside; the command line shows its version
+    return RANK[there] > RANK[here]
+
+
+def test_every_room_imports_only_from_the_rooms_below_it() -> None:
+    wrong = [
+        f"{module}:{line} imports {imported}"
+        for module in MODULES
+        for imported, line in imports_of(module)
+        if upward(module, imported)
+    ]
+    assert not wrong, "\n".join(wrong)
+
+
+def test_an_import_against_the_order_would_be_noticed() -> None:
+    assert upward("chalie.gate.fold", "chalie.dispatch.run")
+    assert upward("chalie.ledger.ledger", "chalie.gate.fold")
+    assert not upward("chalie.dispatch.run", "chalie.gate.fold")
+    assert not upward("chalie.cli.main", "chalie")
+
+
+def test_no_modules_import_each_other_in_a_circle() -> None:
+    graph = {module: {found for found, _ in imports_of(module)} - {module, "chalie"} for module in MODULES}
+    graph["chalie"] = set()
+    assert circle(graph) is None
+
+
+def test_a_circle_would_be_noticed() -> None:
+    assert circle({"a": {"b"}, "b": {"c"}, "c": {"a"}}) == ["a", "b", "c", "a"]
+    assert circle({"a": {"b", "c"}, "b": {"c"}, "c": set()}) is None
+
+
+def circle(graph: dict[str, set[str]]) -> list[str] | None:
+    """Return one circle of a graph as the nodes along it, or None."""
+    done: set[str] = set()
+
+    def walk(node: str, trail: list[str]) -> list[str] | None:
+        if node in trail:
+            return [*trail[trail.index(node) :], node]
+        if node in done:
+            return None
+        for following in sorted(graph.get(node, ())):
+            found = walk(following, [*trail, node])
+            if found:
+                return found
+        done.add(node)
+        return None
+
+    for node in sorted(graph):
+        found = walk(node, [])
+        if found:
+            return found
+    return None
+
+
+def test_the_rooms_are_those_of_the_map() -> None:
+    found = {
+        path.stem
+        for path in CORE.iterdir()
+        if path.suffix == ".py" or (path.is_dir() and any(path.glob("*.py")))
+    }
+    assert found - {"__init__"} <= set(RANK)
+
+
+def test_the_folders_are_those_of_the_map() -> None:
+    tracked = subprocess.run(["git", "ls-files"], cwd=ROOT, capture_output=True, text=True, check=False)
+    if tracked.returncode:
+        names = {path.name for path in ROOT.iterdir() if path.is_dir() and any(path.rglob("*.py"))}
+    else:
+        names = {line.split("/")[0] for line in tracked.stdout.splitlines() if "/" in line}
+    assert {name for name in names if not name.startswith(".")} <= {
+        "core", "docs", "plugins", "skills", "tests",
+    }  # fmt: skip
+
+
+def test_files_are_nouns_of_a_readable_length() -> None:
+    files = [
+        path for folder in ("core", "plugins", "skills", "tests") for path in (ROOT / folder).rglob("*.py")
+    ]
+    vague = [
+        path for path in files if {"utils", "helpers", "manager", "misc"} & {path.stem, path.parent.name}
+    ]
+    assert not vague
+    long = {
+        str(path.relative_to(ROOT)): count
+        for path in files
+        if "train" not in path.parts and (count := path.read_text(encoding="utf-8").count("\n")) > 470
+    }
+    assert not long
+
+
+def imported_by(code: str, home: Path) -> set[str]:
+    """Return the top-level modules that a fresh process has loaded after running some code."""
+    tail = "\nimport sys, json\nprint(json.dumps(sorted({name.split('.')[0] for name in sys.modules})))"
+    done = building.checked(
+        [sys.executable, "-c", code + tail], env=building.clean_environment(home), cwd=home.parent
+    )
+    return set(json.loads(done.stdout.splitlines()[-1]))
+
+
+def test_importing_the_package_imports_next_to_nothing(home: Path) -> None:
+    found = imported_by("import chalie", home) - imported_by("", home)
+    assert found - {"chalie", "__future__"} <= set(sys.stdlib_module_names)
+    assert not found & {"asyncio", "sqlite3", "importlib_metadata", "attrs", "attr", "logging", "typing"}
+
+
+def test_the_version_is_answered_before_the_command_line_is_imported(home: Path) -> None:
+    found = imported_by("from chalie.cli.main import main\nassert main(['--version']) == 0", home)
+    assert not found & (HEAVY | {"attr", "attrs", "asyncio", "sqlite3", "importlib_metadata", "pluggy"})
+
+
+def test_opening_a_host_imports_no_heavy_library(home: Path) -> None:
+    code = "from chalie import Host\nhost = Host.open()\nhost.turn('chat').tools('openai')\nhost.close()"
+    assert not imported_by(code, home) & HEAVY
+
+
+def test_the_guard_sees_a_heavy_library(home: Path) -> None:
+    assert "click" in imported_by("import click", home)
+
+
+def names_in(wheel: Path) -> list[str]:
+    with zipfile.ZipFile(wheel) as archive:
+        return archive.namelist()
+
+
+def test_the_wheel_of_the_host_holds_the_host_and_nothing_else(wheels: Path) -> None:
+    names = names_in(building.wheel(wheels, "chalie"))
+    code = {name for name in names if ".dist-info/" not in name}
+    assert code == {
+        str(path.relative_to(ROOT / "core"))
+        for path in CORE.rglob("*")
+        if path.is_file() and "__pycache__" not in path.parts
+    }
+    meta = {name.split("/", 1)[1] for name in names if ".dist-info/" in name}
+    assert {"METADATA", "RECORD", "WHEEL", "entry_points.txt", "licenses/LICENSE"} <= meta
+    assert "chalie/py.typed" in code
+
+
+@pytest.mark.parametrize("project", building.projects()[1:], ids=lambda path: path.name)
+def test_every_other_wheel_declares_what_it_brings_and_leaves_its_tests_at_home(
+    wheels: Path, project: Path
+) -> None:
+    import tomllib
+
+    dist = tomllib.loads((project / "pyproject.toml").read_text(encoding="utf-8"))["project"]["name"]
+    wheel = building.wheel(wheels, dist)
+    names = names_in(wheel)
+    assert not [name for name in names if "tests/" in name or "train/" in name or name.endswith(".pyc")]
+    assert any(name.endswith(".dist-info/licenses/LICENSE") for name in names)
+    with zipfile.ZipFile(wheel) as archive:
+        points = next(name for name in names if name.endswith("/entry_points.txt"))
+        assert "[chalie." in archive.read(points).decode()
+    assert wheel.stat().st_size <= 16 * 2**20
