@@ -1,0 +1,79 @@
+"""What waits to be read in a conversation: the results of calls that ran in the background."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import UTC, datetime
+from typing import Any, Final
+
+from attrs import frozen
+
+from .database import Database
+
+__all__ = ["Inbox", "Message"]
+
+_WAITING: Final = (
+    "SELECT id, conversation, call_id, text, delivered_at FROM inbox "
+    "WHERE conversation IS ? AND taken_at IS NULL ORDER BY id"
+)
+
+
+@frozen
+class Message:
+    """One delivered text: of which call, for which conversation, and when."""
+
+    id: int
+    conversation: str | None
+    call_id: str
+    text: str
+    at: datetime
+
+
+class Inbox:
+    """Messages by conversation; each is taken once, by whoever takes it first.
+
+    Args:
+        fast: the connection for reading.
+        durable: gives the connection whose commits survive a loss of power.
+        clock: the time in seconds since 1970.
+    """
+
+    def __init__(self, fast: Database, durable: Callable[[], Database], clock: Callable[[], float]) -> None:
+        self._fast = fast
+        self._durable = durable
+        self._clock = clock
+
+    def deliver(self, conversation: str | None, call_id: str, text: str) -> int:
+        """Put a text into a conversation's inbox and return its id."""
+        return self._durable().write(
+            "INSERT INTO inbox (conversation, call_id, text, delivered_at) VALUES (?, ?, ?, ?)",
+            (conversation, call_id, text.encode("utf-8", "surrogatepass"), self._clock()),
+        )
+
+    def take(self, conversation: str | None) -> tuple[Message, ...]:
+        """Return what waits in a conversation, oldest first, and mark it taken."""
+        if not self._fast.read(f"{_WAITING} LIMIT 1", (conversation,)):
+            return ()  # the usual case costs no write
+        with self._durable().transaction() as connection:
+            rows = connection.execute(_WAITING, (conversation,)).fetchall()
+            connection.executemany(
+                "UPDATE inbox SET taken_at = ? WHERE id = ?", [(self._clock(), row[0]) for row in rows]
+            )
+        return tuple(map(_message, rows))
+
+    def peek(self, conversation: str | None) -> tuple[Message, ...]:
+        """Return what waits in a conversation, oldest first, and leave it there."""
+        return tuple(map(_message, self._fast.read(_WAITING, (conversation,))))
+
+    def forget(self, waiting_before: float, taken_before: float) -> int:
+        """Delete messages that wait since before one moment or were taken before the other; count them."""
+        with self._fast.transaction() as connection:
+            return connection.execute(
+                "DELETE FROM inbox WHERE taken_at < ? OR (taken_at IS NULL AND delivered_at < ?)",
+                (taken_before, waiting_before),
+            ).rowcount
+
+
+def _message(row: Any) -> Message:
+    text = bytes(row[3]).decode("utf-8", "surrogatepass")
+    return Message(row[0], row[1], row[2], text, datetime.fromtimestamp(row[4], UTC))

@@ -1,0 +1,206 @@
+"""The ledger as a whole: opening, migrating, retention and closing."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import sqlite3
+import threading
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from types import TracebackType
+from typing import Final
+
+from ..config import Retention
+from ..errors import LedgerUnavailable
+from .approvers import Approvers
+from .database import BUSY_S, Database, refusal
+from .enabled import Enabled
+from .inbox import Inbox
+from .jobs import Jobs
+from .migrations import APPLICATION_ID, MIGRATIONS, migrate
+from .permissions import Permissions
+from .results import Results
+from .trail import Trail
+
+__all__ = ["Ledger"]
+
+_DAY_S: Final = 86_400.0
+
+
+class Ledger:
+    """The SQLite store of a home, shared by its threads and by other processes.
+
+    Two connections: one that syncs the disk at every commit, for what people decided and what is kept
+    (opened when first needed), and one that leaves this to the system, for the trail of calls.
+
+    Attributes:
+        permissions, trail, jobs, inbox, results, enabled, approvers: the tables, each with its statements.
+        created: whether this very `open` made the ledger, so that nobody was there before.
+    """
+
+    def __init__(
+        self, path: Path, fast: Database, retention: Retention, clock: Callable[[], float], created: bool
+    ) -> None:
+        self.path = path
+        self.created = created
+        self._retention = retention
+        self._clock = clock
+        self._fast = fast
+        self._durable: Database | None = None
+        self._opening = threading.Lock()
+        self.trail = Trail(fast, clock)
+        self.permissions = Permissions(fast, self._durably, clock)
+        self.enabled = Enabled(fast, self._durably, clock)
+        self.approvers = Approvers(fast, self._durably, clock)
+        self.jobs = Jobs(fast, path.parent / "alive", clock)
+        self.inbox = Inbox(fast, self._durably, clock)
+        self.results = Results(fast, self._durably, clock, retention.results_days * _DAY_S)
+
+    @classmethod
+    def open(
+        cls,
+        path: Path,
+        *,
+        retention: Retention | None = None,
+        clock: Callable[[], float] = time.time,
+        migrations: Sequence[Sequence[str]] = MIGRATIONS,
+    ) -> Ledger:
+        """Open a home's ledger, making or migrating it where needed.
+
+        Args:
+            path: the file, in a folder that exists.
+            retention: how long rows live; the defaults when left out.
+            clock: the time in seconds since 1970.
+            migrations: the steps that make a ledger.
+
+        Raises:
+            LedgerUnavailable: it cannot be written, is damaged, is no ledger, or a newer Chalie made it.
+                The file is then left as it was.
+        """
+        created = False
+        if not _is_ready(path, len(migrations)):
+            created = _prepare(path, migrations)
+        fast = Database(path, durable=False)
+        try:
+            with fast.transaction():
+                pass  # a folder or disk that cannot be written is told now, not at the first call
+        except LedgerUnavailable:
+            fast.close()
+            raise
+        return cls(path, fast, retention or Retention(), clock, created)
+
+    def apply_retention(self, now: float | None = None) -> dict[str, int]:
+        """Delete what is older than the retention settings and record how much; return the counts.
+
+        Args:
+            now: seconds since 1970; the clock's time when left out.
+        """
+        moment = self._clock() if now is None else now
+        old = moment - self._retention.trail_days * _DAY_S
+        counts = {
+            "trail": self.trail.forget(old),
+            "jobs": self.jobs.forget(old),
+            "inbox": self.inbox.forget(old, moment - self._retention.results_days * _DAY_S),
+            "results": self.results.expire(moment),
+        }
+        counts = {table: count for table, count in counts.items() if count}
+        if counts:
+            self.trail.append("retention.applied", detail=counts)
+        return counts
+
+    def close(self) -> None:
+        """Close the connections; may be called again."""
+        self.jobs.close()
+        with self._opening:
+            if self._durable is not None:
+                self._durable.close()
+        self._fast.close()
+
+    def __enter__(self) -> Ledger:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def _durably(self) -> Database:
+        with self._opening:
+            if self._durable is None:
+                self._durable = Database(self.path, durable=True)
+            return self._durable
+
+
+def _is_ready(path: Path, version: int) -> bool:
+    """Tell whether the file is a ledger of this version, without writing anything.
+
+    Raises:
+        LedgerUnavailable: it is damaged, somebody else's, or newer.
+    """
+    try:
+        if path.stat().st_size == 0:
+            return False
+    except FileNotFoundError:
+        return False
+    except OSError as error:
+        raise _unusable(path, error) from error
+    database = Database(path, durable=False)
+    try:
+        found, mark = database.value("PRAGMA user_version"), database.value("PRAGMA application_id")
+        tables = database.value("SELECT count(*) FROM sqlite_master")
+        if tables and mark != APPLICATION_ID:
+            raise LedgerUnavailable(
+                f"{path} is an SQLite file of some other program, not a ledger; nothing was written to it",
+                hint="move it aside, or set CHALIE_HOME to another folder",
+            )
+        if found > version:
+            raise LedgerUnavailable(
+                f"the ledger {path} was written by a newer chalie: its format is {found}, this one reads up "
+                f"to {version}; nothing was written to it",
+                hint="pip install --upgrade chalie",
+            )
+        return bool(found == version and database.value("PRAGMA journal_mode") == "wal")
+    finally:
+        database.close()
+
+
+def _prepare(path: Path, migrations: Sequence[Sequence[str]]) -> bool:
+    """Make or migrate the ledger, one process at a time; return whether it was made."""
+    from filelock import FileLock, Timeout
+
+    try:
+        with FileLock(path.with_name(f"{path.name}.lock"), timeout=3 * BUSY_S, mode=0o600):
+            if _is_ready(path, len(migrations)):
+                return False  # another process was first
+            # made by hand for its mode: SQLite gives its log and index files the mode of this one
+            os.close(os.open(path, os.O_RDWR | os.O_CREAT, 0o600))
+            return _migrate(path, migrations) == 0
+    except Timeout as error:
+        raise LedgerUnavailable(
+            f"the ledger {path} is being prepared by another process; it did not finish in {3 * BUSY_S:g} s",
+            hint="try again",
+        ) from error
+    except OSError as error:
+        raise _unusable(path, error) from error
+
+
+def _migrate(path: Path, migrations: Sequence[Sequence[str]]) -> int:
+    try:
+        with contextlib.closing(sqlite3.connect(path, timeout=BUSY_S, isolation_level=None)) as connection:
+            connection.execute("PRAGMA journal_mode=WAL")
+            connection.execute("PRAGMA synchronous=FULL")
+            connection.execute("BEGIN IMMEDIATE")
+            found = migrate(connection, migrations)
+            connection.execute("COMMIT")
+            return found
+    except sqlite3.Error as error:
+        raise refusal(path, error) from error
+
+
+def _unusable(path: Path, error: OSError) -> LedgerUnavailable:
+    return LedgerUnavailable(
+        f"the ledger {path} cannot be used: {error.strerror or error}",
+        hint=f"make {path.parent} writable for this account, or set CHALIE_HOME",
+    )

@@ -1,0 +1,78 @@
+"""The ledger's tables, as the steps that made them; a ledger's `user_version` counts the steps it has."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Sequence
+from typing import Final
+
+__all__ = ["APPLICATION_ID", "MIGRATIONS", "migrate"]
+
+#: "CHLE": tells a ledger from any other SQLite file.
+APPLICATION_ID: Final = 0x43484C45
+
+_FIRST: Final = (
+    """CREATE TABLE permissions (
+        channel TEXT NOT NULL, package TEXT NOT NULL, permission TEXT NOT NULL,
+        setting TEXT NOT NULL CHECK (setting IN ('allow', 'ask', 'deny')),
+        until REAL, by TEXT NOT NULL, at REAL NOT NULL,
+        PRIMARY KEY (channel, package, permission)) WITHOUT ROWID""",
+    # what was asked for without a row: it shows in the list, but it is no row
+    """CREATE TABLE asked (
+        channel TEXT NOT NULL, package TEXT NOT NULL, permission TEXT NOT NULL, at REAL NOT NULL,
+        PRIMARY KEY (channel, package, permission)) WITHOUT ROWID""",
+    # readers keep a copy of the rows; trail rows change the file all the time, this counter only with them
+    "CREATE TABLE changes (name TEXT PRIMARY KEY, n INTEGER NOT NULL) WITHOUT ROWID",
+    "INSERT INTO changes VALUES ('permissions', 1)",
+    """CREATE TRIGGER permissions_added AFTER INSERT ON permissions BEGIN
+        UPDATE changes SET n = n + 1 WHERE name = 'permissions'; END""",
+    """CREATE TRIGGER permissions_changed AFTER UPDATE ON permissions BEGIN
+        UPDATE changes SET n = n + 1 WHERE name = 'permissions'; END""",
+    """CREATE TRIGGER permissions_removed AFTER DELETE ON permissions BEGIN
+        UPDATE changes SET n = n + 1 WHERE name = 'permissions'; END""",
+    """CREATE TABLE enabled (
+        dist TEXT NOT NULL, files_hash TEXT NOT NULL, environment TEXT NOT NULL,
+        trusted INTEGER NOT NULL, by TEXT NOT NULL, at REAL NOT NULL,
+        PRIMARY KEY (dist, files_hash, environment)) WITHOUT ROWID""",
+    """CREATE TABLE trail (
+        id INTEGER PRIMARY KEY, at REAL NOT NULL, event TEXT NOT NULL, call_id TEXT, ordinal INTEGER,
+        channel TEXT, principal TEXT, conversation TEXT, dist TEXT, name TEXT, permission TEXT, effect TEXT,
+        setting TEXT, status TEXT, code TEXT, arguments TEXT, detail TEXT, duration_us INTEGER, by TEXT)""",
+    "CREATE INDEX trail_call ON trail (call_id) WHERE call_id IS NOT NULL",
+    """CREATE TRIGGER trail_never_changes BEFORE UPDATE ON trail BEGIN
+        SELECT RAISE(ABORT, 'the trail is append-only'); END""",
+    """CREATE TABLE jobs (
+        call_id TEXT PRIMARY KEY, state TEXT NOT NULL, owner TEXT NOT NULL, dist TEXT NOT NULL,
+        name TEXT NOT NULL, principal TEXT, conversation TEXT, opened_at REAL NOT NULL, ended_at REAL,
+        code TEXT)""",
+    "CREATE INDEX jobs_running ON jobs (owner) WHERE state = 'running'",
+    """CREATE TABLE inbox (
+        id INTEGER PRIMARY KEY, conversation TEXT, call_id TEXT NOT NULL, text BLOB NOT NULL,
+        delivered_at REAL NOT NULL, taken_at REAL)""",
+    "CREATE INDEX inbox_waiting ON inbox (conversation) WHERE taken_at IS NULL",
+    """CREATE TABLE results (
+        id TEXT PRIMARY KEY, principal TEXT NOT NULL, body BLOB NOT NULL, size INTEGER NOT NULL,
+        sha256 TEXT NOT NULL, at REAL NOT NULL, expires_at REAL NOT NULL)""",
+    "CREATE INDEX results_expiry ON results (expires_at)",
+    """CREATE TABLE approvers (
+        label TEXT PRIMARY KEY, token_hash TEXT NOT NULL UNIQUE, by TEXT NOT NULL, at REAL NOT NULL)""",
+)
+
+#: step n brings a ledger from version n to n + 1. A published step never changes; a new one is added.
+MIGRATIONS: Final[tuple[tuple[str, ...], ...]] = (_FIRST,)
+
+
+def migrate(connection: sqlite3.Connection, steps: Sequence[Sequence[str]] = MIGRATIONS) -> int:
+    """Bring a ledger to the last version, every step at once or not at all; return the version it had.
+
+    Args:
+        connection: inside a transaction, so that a failure in between leaves the ledger as it was.
+        steps: the steps, the shipped ones by default.
+    """
+    found = int(connection.execute("PRAGMA user_version").fetchone()[0])
+    for step in steps[found:]:
+        for statement in step:
+            connection.execute(statement)
+    connection.execute(f"PRAGMA application_id={APPLICATION_ID}")
+    connection.execute(f"PRAGMA user_version={len(steps)}")
+    return found
