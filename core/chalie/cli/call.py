@@ -14,6 +14,7 @@ import click
 from . import exits
 from .opening import opened
 from .output import as_json, emit
+from .proof import proven
 
 if TYPE_CHECKING:
     from ..calls import Answer, Approver, HoldView
@@ -154,7 +155,7 @@ class _Yes:
         """
         from ..gate.approvers import ProvenApprover
 
-        self._proven = ProvenApprover(host.authority.prove(host.config.approver_token))
+        self._proven = ProvenApprover(proven(host))
 
     def ask(self, hold: HoldView) -> Answer:
         """Approve, once."""

@@ -34,11 +34,11 @@ def command(context: click.Context, names: tuple[str, ...]) -> int:
 
 
 def _disable(host: Host, dist: str) -> None:
-    from ..config import environment_key, save_package_option
+    from ..config import save_package_option
 
-    found = row(host, dist)
+    row(host, dist)
     by = proven(host) if powers(host, dist) else "command line"
     save_package_option(host.config.home, dist, "disabled", True)
-    host.ledger.enabled.clear(dist, found.files_hash, environment_key(), by=by)
-    host.ledger.trail.append("package.disabled", dist=dist, detail=f"by {by}")
+    if not host.ledger.enabled.clear(dist, by=by):
+        host.ledger.trail.append("package.disabled", dist=dist, by=by)
     click.echo(f"{dist}: disabled; `chalie enable {dist}` brings it back")

@@ -14,6 +14,7 @@ from .output import note
 from .proof import proven
 
 if TYPE_CHECKING:
+    from ..catalogue.tables import DistributionRow
     from ..host import Host
 
 __all__ = ["command", "powers", "row"]
@@ -45,7 +46,7 @@ def _enable(host: Host, dist: str) -> int:
     if disabled:
         by = proven(host)
         save_package_option(host.config.home, dist, "disabled", None)
-        host.ledger.trail.append("package.enabled", dist=dist, detail=f"no longer disabled, by {by}")
+        host.ledger.trail.append("package.enabled", dist=dist, detail="no longer disabled", by=by)
         click.echo(f"{dist}: no longer disabled; its tools are read at the next start")
         return exits.OK
     found = row(host, dist)
@@ -66,8 +67,8 @@ def _enable(host: Host, dist: str) -> int:
 
 
 def _report(host: Host, dist: str, power: Sequence[str]) -> None:
-    tools = [host.snapshot.exposed(item) for _, item in host.snapshot.abilities() if item.dist == dist]
-    playbooks = [item.name for _, item in host.snapshot.playbooks() if item.dist == dist]
+    tools = [host.snapshot.exposed(item) for item in host.snapshot.of(dist)]
+    playbooks = host.snapshot.playbooks_of(dist)
     brought = [f"tools: {', '.join(tools)}"] if tools else []
     brought += [f"playbooks: {len(playbooks)}"] if playbooks else []
     brought += [f"enabled: {' and '.join(power)}"] if power else []
@@ -86,15 +87,15 @@ def powers(host: Host, dist: str) -> list[str]:
     ]
 
 
-def row(host: Host, dist: str):  # type: ignore[no-untyped-def]
+def row(host: Host, dist: str) -> DistributionRow:
     """Return the catalogue's row of a distribution.
 
     Raises:
         ChalieError: nothing of that name is installed.
     """
-    for found in host.snapshot.distributions():
-        if found.name == dist:
-            return found
+    found = host.snapshot.distribution(dist)
+    if found is not None:
+        return found
     raise ChalieError(
         f"no package named {dist!r} is installed in this Python",
         code="unknown-tool",

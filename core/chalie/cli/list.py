@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from ..config import environment_key
 from .opening import opened
 from .output import as_json, emit, note, table
 
@@ -23,7 +24,8 @@ __all__ = ["command"]
 def command(context: click.Context, package: str | None, json_: bool) -> int:
     """List the installed tools and packages, or those of one PACKAGE."""
     with opened(context) as host:
-        tools = [tool(host, item) for _, item in host.snapshot.abilities() if package in (None, item.dist)]
+        found = host.snapshot.of(package) if package else [item for _, item in host.snapshot.abilities()]
+        tools = [tool(host, item) for item in found]
         packages = [row for row in package_rows(host) if package in (None, row["package"])]
         problems = len(host.problems())
     if json_:
@@ -65,7 +67,7 @@ def package_rows(host: Host) -> list[dict[str, Any]]:
     for group in ("abilities", "policies", "plugins", "skills", "models"):
         for entry in host.snapshot.entry_points(f"chalie.{group}"):
             brings.setdefault(entry.dist, set()).add(group)
-    enabled = host.enabled()
+    enabled = {found.dist for found in host.ledger.enabled.list(environment_key())}
     rows = []
     for found in host.snapshot.distributions():
         kinds = sorted(brings.get(found.name, ()))

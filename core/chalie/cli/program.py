@@ -14,6 +14,7 @@ import click
 
 from ..errors import ChalieError
 from . import exits
+from .output import safe
 
 __all__ = ["COMMANDS", "Program", "program", "run"]
 
@@ -118,8 +119,6 @@ def run(words: list[str]) -> int:
 
 def report(error: ChalieError) -> None:
     """Print an expected failure: one line, and the next step below it."""
-    from ..names import shown
-
-    click.echo(f"chalie: {shown(error.message)} [{error.code}]", err=True)
+    click.echo(f"chalie: {safe(error.message)} [{error.code}]", err=True)
     if error.hint:
-        click.echo(f"  hint: {shown(error.hint)}", err=True)
+        click.echo(f"  hint: {safe(error.hint)}", err=True)

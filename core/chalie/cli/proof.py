@@ -16,6 +16,4 @@ def proven(host: Host) -> str:
     Raises:
         NotAuthorised: neither the home's owner at a terminal nor an approver token.
     """
-    from ..gate.authority import Authority
-
-    return Authority(host.ledger, host.config.home).prove(host.config.approver_token)
+    return host.authority.prove(host.config.approver_token)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from ..calls import Call, SideEffect
 from ..errors import ChalieError
 from .opening import opened
 from .output import as_json, emit, pairs
@@ -25,9 +26,7 @@ __all__ = ["command"]
 def command(context: click.Context, name: str, json_: bool) -> int:
     """Show everything about the tool or package NAME: what it does, takes and may do."""
     with opened(context) as host:
-        found = host.snapshot.named(name) or tuple(
-            item for _, item in host.snapshot.abilities() if item.dist == name
-        )
+        found = host.snapshot.named(name) or host.snapshot.of(name)
         if not found:
             raise ChalieError(
                 f"no tool or package named {name!r} is installed",
@@ -56,7 +55,11 @@ def facts(host: Host, item: Descriptor) -> dict[str, Any]:
         "search_tooltip": item.search_tooltip,
         "parameters": dict(item.parameters),
         "permissions": [
-            {"permission": permission, "effect": effect.value, "settings": host.settings(item, permission)}
+            {
+                "permission": permission,
+                "effect": effect.value,
+                "settings": settings(host, item, permission, effect),
+            }
             for permission, effect in item.permissions()
         ],
         "action_required": {action: list(names) for action, names in item.action_required.items()},
@@ -66,6 +69,30 @@ def facts(host: Host, item: Descriptor) -> dict[str, Any]:
         "latency": item.latency,
         "hash": item.hash,
     }
+
+
+def settings(host: Host, item: Descriptor, permission: str, effect: SideEffect) -> dict[str, str]:
+    """Return what the gate says to a permission of a tool on each policy channel, before any arguments."""
+    from ..channels import BUILT_IN
+
+    answers: dict[str, str] = {}
+    for channel in BUILT_IN.values():
+        if channel.delegate:
+            continue
+        call = Call(
+            dist=item.dist,
+            name=item.name,
+            permission=permission,
+            effect=effect,
+            arguments=None,
+            channel=channel.policy,
+            principal=host.principal,
+            conversation=None,
+            descriptor_hash=item.hash,
+            requires_approval=item.requires_approval,
+        )
+        answers[channel.name] = host.gate.decide(call, channel).setting.value
+    return answers
 
 
 def _print(row: dict[str, Any]) -> None:

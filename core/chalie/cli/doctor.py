@@ -1,0 +1,104 @@
+"""`chalie doctor`: everything that is wrong, each with the line that repairs it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from ..config import environment_key
+from . import exits
+from .opening import opened
+from .output import as_json, emit, pairs
+
+if TYPE_CHECKING:
+    from ..host import Host
+
+__all__ = ["command", "lapsed", "notes"]
+
+
+@click.command("doctor")
+@as_json
+@click.pass_context
+def command(context: click.Context, json_: bool) -> int:
+    """Name every package that was set aside and everything else to repair, each with the line that does it.
+
+    Exit code 1 if there is anything to repair. What is merely worth knowing is listed apart and is no
+    failure.
+    """
+    with opened(context) as host:
+        problems = [
+            {
+                "package": problem.dist,
+                "entry_point": problem.entry_point,
+                "phase": problem.phase,
+                "reason": problem.reason,
+                "fix": problem.fix,
+                "quarantined": problem.quarantined,
+            }
+            for problem in host.problems()
+        ]
+        worth_knowing = notes(host)
+        home, generation = str(host.config.home), host.generation.id
+    if json_:
+        emit({"home": home, "generation": generation, "problems": problems, "notes": worth_knowing})
+        return exits.NOTHING if problems else exits.OK
+    pairs([("home", home), ("environment", environment_key()), ("generation", generation)])
+    for problem in problems:
+        click.echo()
+        head = "quarantined" if problem["quarantined"] else "problem"
+        pairs([(head, problem["package"]), *((key, problem[key]) for key in _SHOWN)])
+    for row in worth_knowing:
+        click.echo()
+        pairs([("note", row["package"]), ("reason", row["reason"]), ("fix", row["fix"])])
+    if not problems:
+        click.echo("\nnothing to repair")
+    return exits.NOTHING if problems else exits.OK
+
+
+_SHOWN = ("entry_point", "phase", "reason", "fix")
+
+
+def notes(host: Host) -> list[dict[str, Any]]:
+    """Return what a person may want to know: packages not enabled, disabled, gone, or still being read."""
+    from .list import package_rows
+
+    found: list[dict[str, Any]] = []
+    for row in package_rows(host):
+        if row["state"] == "disabled":
+            found.append(_note(row["package"], "disabled", f"chalie enable {row['package']}"))
+        elif row["state"].startswith("installed, not enabled"):
+            fix = f"chalie enable {row['package']}"
+            found.append(_note(row["package"], _why_not_enabled(host, row["package"]), fix))
+    for dist in host.upkeep.pending:
+        found.append(_note(dist, "its files are still being written or read", "chalie index"))
+    installed = {row.name for row in host.snapshot.distributions()}
+    found += [
+        _note(dist, "known but not installed: it has settings that count again when it comes back", fix)
+        for dist in known(host)
+        if dist not in installed
+        for fix in [f"chalie install {dist}"]
+    ]
+    return found
+
+
+def known(host: Host) -> list[str]:
+    """Return every package that a person has set or enabled something for, installed or not."""
+    settled = {row.package for row in host.ledger.permissions.list()}
+    enabled = {row.dist for row in host.ledger.enabled.list(environment_key())}
+    return sorted((settled | enabled) - {"chalie"})
+
+
+def lapsed(host: Host, dist: str) -> bool:
+    """Whether a package was enabled here, but with other files than it has now."""
+    return any(row.dist == dist for row in host.ledger.enabled.list(environment_key()))
+
+
+def _why_not_enabled(host: Host, dist: str) -> str:
+    if lapsed(host, dist):
+        return "its files changed since it was enabled, so enabling lapsed"
+    return "installed, not enabled: its policies and plugins are not loaded"
+
+
+def _note(package: str, reason: str, fix: str) -> dict[str, Any]:
+    return {"package": package, "reason": reason, "fix": fix}

@@ -1,0 +1,96 @@
+"""`chalie trail`: what was called, decided and changed, newest first."""
+
+from __future__ import annotations
+
+import re
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from . import exits
+from .opening import opened
+from .output import as_json, emit, note, table
+
+if TYPE_CHECKING:
+    from ..ledger.trail import TrailRow
+
+__all__ = ["command", "moment"]
+
+_SPAN = re.compile(r"(\d+)([smhd])")
+_SECONDS = {"s": 1, "m": 60, "h": 3600, "d": 86_400}
+
+
+class _Moment(click.ParamType):
+    name = "moment"
+
+    def convert(self, value: Any, param: click.Parameter | None, context: click.Context | None) -> datetime:
+        if isinstance(value, datetime):
+            return value
+        try:
+            return moment(value, datetime.now(UTC))
+        except ValueError:
+            self.fail(
+                f"{value!r} is neither a span (30m, 2h, 7d) nor a date (2026-01-31T09:00)", param, context
+            )
+
+
+def moment(text: str, now: datetime) -> datetime:
+    """Return the moment a text names: a span before now (`30m`, `2h`, `7d`), or an ISO date in local time.
+
+    Raises:
+        ValueError: it is neither, or lies before all dates.
+    """
+    span = _SPAN.fullmatch(text)
+    if span is None:
+        return datetime.fromisoformat(text).astimezone(UTC)
+    try:
+        return now - timedelta(seconds=int(span[1]) * _SECONDS[span[2]])
+    except OverflowError as error:
+        raise ValueError(text) from error
+
+
+@click.command("trail")
+@click.option(
+    "-n", "--limit", type=click.IntRange(min=1), default=50, show_default=True, help="How many rows."
+)
+@click.option("--event", help="Only this event; with a closing dot all of a kind (`call.`).")
+@click.option("--tool", help="Only this tool, by its own name.")
+@click.option("--package", help="Only this package.")
+@click.option("--channel", help="Only this channel.")
+@click.option("--principal", help="Only on behalf of this principal.")
+@click.option("--conversation", help="Only this conversation.")
+@click.option("--code", help="Only outcomes with this error code.")
+@click.option("--call", "call_id", help="Only the call with this id.")
+@click.option("--since", type=_Moment(), help="Only from then on: 30m, 2h, 7d, or 2026-01-31T09:00.")
+@click.option("--before", type=int, help="Only rows with a smaller id: the last of one page begins the next.")
+@as_json
+@click.pass_context
+def command(
+    context: click.Context,
+    limit: int,
+    tool: str | None,
+    package: str | None,
+    json_: bool,
+    **filters: Any,
+) -> int:
+    """Show the trail, newest first. Secret arguments are masked. Exit code 1 if no row fits."""
+    with opened(context, settle=False) as host:
+        rows = host.ledger.trail.query(limit=limit, name=tool, dist=package, **filters)
+    if json_:
+        emit(rows)
+    elif rows:
+        table(("id", "time", "event", "what", "outcome", "detail"), [_line(row) for row in rows])
+    else:
+        note("the trail has no such row")
+    return exits.OK if rows else exits.NOTHING
+
+
+def _line(row: TrailRow) -> list[object]:
+    what = row.permission or row.name or row.dist or ""
+    outcome = [word for word in (row.setting, row.status, row.code) if word]
+    if row.duration_us is not None:
+        outcome.append(f"{row.duration_us / 1000:.1f} ms")
+    detail = " ".join(word for word in (row.arguments, row.detail, row.by and f"by {row.by}") if word)
+    time = row.at.astimezone().strftime("%Y-%m-%d %H:%M:%S")
+    return [row.id, time, row.event, what, " ".join(outcome), detail]
