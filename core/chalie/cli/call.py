@@ -17,7 +17,7 @@ from .output import as_json, emit
 from .proof import proven
 
 if TYPE_CHECKING:
-    from ..calls import Answer, Approver, HoldView
+    from ..calls import Approver
     from ..host import Host
 
 __all__ = ["command"]
@@ -53,11 +53,14 @@ def command(
     from ..envelope import parse
 
     given = gathered(arguments)
-    approver = _Yes() if yes else _person()
-    with opened(context, approver=approver) as host:
-        if isinstance(approver, _Yes):
-            approver.prove(host)
-        turn = host.turn(channel, principal=principal, conversation=conversation, active=(name,))
+    with opened(context) as host:
+        turn = host.turn(
+            channel,
+            principal=principal,
+            conversation=conversation,
+            active=(name,),
+            approver=_yes(host) if yes else _person(),
+        )
         text = turn.call(name, given)
     frame = parse(text)
     if json_:
@@ -117,6 +120,17 @@ def _piped() -> bool:
     return stat.S_ISFIFO(mode) or stat.S_ISREG(mode) or stat.S_ISSOCK(mode)
 
 
+def _yes(host: Host) -> Approver:
+    """Return what approves the one call of `--yes`, in the name of whoever proved to be allowed to.
+
+    Raises:
+        NotAuthorised: neither the home's owner at a terminal nor an approver token.
+    """
+    from ..gate.approvers import ProvenApprover
+
+    return ProvenApprover(proven(host))
+
+
 def _person() -> Approver | None:
     """Return the approver of this terminal, or None where nobody can be asked."""
     from ..gate.approvers import TerminalApprover
@@ -139,26 +153,3 @@ def _as_dict(frame: Any) -> dict[str, Any]:
         "valid": list(frame.valid),
         "meta": dict(frame.meta),
     }
-
-
-class _Yes:
-    """`--yes`: approves the one call it was given for, in the name of whoever proved to be allowed to."""
-
-    def __init__(self) -> None:
-        self._proven: Approver | None = None
-
-    def prove(self, host: Host) -> None:
-        """Find out who says yes.
-
-        Raises:
-            NotAuthorised: neither the home's owner at a terminal nor an approver token.
-        """
-        from ..gate.approvers import ProvenApprover
-
-        self._proven = ProvenApprover(proven(host))
-
-    def ask(self, hold: HoldView) -> Answer:
-        """Approve, once."""
-        if self._proven is None:
-            raise RuntimeError("asked before anybody proved to be allowed to approve")
-        return self._proven.ask(hold)

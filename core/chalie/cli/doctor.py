@@ -37,6 +37,7 @@ def command(context: click.Context, json_: bool) -> int:
                 "quarantined": problem.quarantined,
             }
             for problem in host.problems()
+            if problem.phase != "pin"
         ]
         worth_knowing = notes(host)
         home, generation = str(host.config.home), host.generation.id
@@ -60,7 +61,7 @@ _SHOWN = ("entry_point", "phase", "reason", "fix")
 
 
 def notes(host: Host) -> list[dict[str, Any]]:
-    """Return what a person may want to know: packages not enabled, disabled, gone, or still being read."""
+    """Return what a person may want to know: packages off, gone or being read, and pins without a tool."""
     from .list import package_rows
 
     found: list[dict[str, Any]] = []
@@ -70,6 +71,11 @@ def notes(host: Host) -> list[dict[str, Any]]:
         elif row["state"].startswith("installed, not enabled"):
             fix = f"chalie enable {row['package']}"
             found.append(_note(row["package"], _why_not_enabled(host, row["package"]), fix))
+    found += [
+        _note(problem.dist, problem.reason, problem.fix)
+        for problem in host.problems()
+        if problem.phase == "pin"
+    ]
     for dist in host.upkeep.pending:
         found.append(_note(dist, "its files are still being written or read", "chalie index"))
     installed = {row.name for row in host.snapshot.distributions()}

@@ -27,7 +27,7 @@ def command(context: click.Context, package: str | None, json_: bool) -> int:
         found = host.snapshot.of(package) if package else [item for _, item in host.snapshot.abilities()]
         tools = [tool(host, item) for item in found]
         packages = [row for row in package_rows(host) if package in (None, row["package"])]
-        problems = len(host.problems())
+        problems = sum(problem.phase != "pin" for problem in host.problems())
     if json_:
         emit({"tools": tools, "packages": packages, "problems": problems})
         return 0

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import getpass
 import json
 from typing import TYPE_CHECKING, Any
 
@@ -86,7 +87,7 @@ def settings(host: Host, item: Descriptor, permission: str, effect: SideEffect) 
             effect=effect,
             arguments=None,
             channel=channel.policy,
-            principal=host.principal,
+            principal=getpass.getuser(),
             conversation=None,
             descriptor_hash=item.hash,
             requires_approval=item.requires_approval,
