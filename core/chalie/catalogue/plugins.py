@@ -28,13 +28,10 @@ from attrs import frozen
 
 from .descriptor import EntryPoint, Problem
 
-__all__ = ["GATE_HOOKS", "PLUGINS", "POLICIES", "PluginLoader", "Plugins"]
+__all__ = ["PLUGINS", "POLICIES", "PluginLoader", "Plugins"]
 
 POLICIES: Final = "chalie.policies"
 PLUGINS: Final = "chalie.plugins"
-#: the hooks that decide. Only a module under `chalie.policies` may implement them, so that what
-#: takes part in decisions shows in the entry points, without importing anything.
-GATE_HOOKS: Final = frozenset({"review_call", "limit_call"})
 
 
 class _Refused(Exception):
@@ -277,6 +274,8 @@ def _admitted(plugin: object, entry: EntryPoint) -> tuple[Implementation, ...]:
 
 
 def _check(hook: str, made: Any, entry: EntryPoint) -> None:
+    from ..hookspecs import DECIDING
+
     if made.wrapper or made.hookwrapper:
         raise _Refused(
             f"{hook} is a wrapper; the host calls each implementation by itself, so that none can "
@@ -286,7 +285,8 @@ def _check(hook: str, made: Any, entry: EntryPoint) -> None:
         raise _Refused(f"{hook} is `async def`; hooks are called synchronously")
     if inspect.isgeneratorfunction(made.function):
         raise _Refused(f"{hook} is a generator function; a hook returns its answer")
-    if hook in GATE_HOOKS and entry.group != POLICIES:
+    # What takes part in decisions has to show in the entry points, without importing anything.
+    if hook in DECIDING and entry.group != POLICIES:
         raise _Refused(f"{hook} takes part in decisions; declare the module under {POLICIES}")
 
 

@@ -26,6 +26,8 @@ from .descriptor import EntryPoint
 
 __all__ = ["Memory", "rehearse"]
 
+#: seconds the process itself may take to begin; generous, since a loaded machine is no module's fault.
+_START_LIMIT_S = 30.0
 _BOOTSTRAP = (
     "import sys, json; request = json.loads(sys.stdin.readline()); sys.path[:] = request['paths']; "
     "from chalie.catalogue.rehearsal import perform; perform(request)"
@@ -70,16 +72,20 @@ def _one_process(
     }
     environment = {key: value for key, value in os.environ.items() if key != "CHALIE_APPROVER_TOKEN"}
     with os.fdopen(reading, "rb") as report, tempfile.TemporaryFile() as complaints:
-        process = subprocess.Popen(
-            [sys.executable, "-I", "-c", _BOOTSTRAP],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.DEVNULL,
-            stderr=complaints,
-            env=environment,
-            pass_fds=(writing,),
-            start_new_session=True,  # no controlling terminal, and one group to end at once
-        )
-        os.close(writing)
+        try:
+            process = subprocess.Popen(
+                [sys.executable, "-I", "-c", _BOOTSTRAP],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.DEVNULL,
+                stderr=complaints,
+                env=environment,
+                pass_fds=(writing,),
+                start_new_session=True,  # no controlling terminal, and one group to end at once
+            )
+        except OSError:
+            return  # no interpreter to start; the caller says so for every module
+        finally:
+            os.close(writing)
         try:
             _send(process, request)
             yield from _followed(process, report, complaints, limit_s)
@@ -118,11 +124,11 @@ def _followed(
 
 
 def _messages(report: IO[bytes], limit_s: float) -> Iterator[dict[str, Any] | None]:
-    """Yield each line said, None where nothing was said for `limit_s`; ends where the pipe ends."""
+    """Yield each line said, None where nothing more was said for `limit_s`; ends where the pipe ends."""
     pending = b""
     with selectors.DefaultSelector() as selector:
         selector.register(report, selectors.EVENT_READ)
-        deadline = time.monotonic() + limit_s
+        deadline = time.monotonic() + max(limit_s, _START_LIMIT_S)
         while True:
             if not selector.select(max(0.0, deadline - time.monotonic())):
                 yield None
