@@ -11,6 +11,7 @@ import fcntl
 import hashlib
 import json
 import os
+import sqlite3
 import weakref
 from collections.abc import Mapping
 from pathlib import Path
@@ -111,7 +112,8 @@ class Generation:
         self.snapshot = snapshot
         self.damaged = False
         self._verified: set[str] = set()
-        self._release = weakref.finalize(self, _release, descriptor, snapshot)
+        # Bound to the snapshot and not to this object: a turn may hold only the snapshot, and its files must stay.
+        self._release = weakref.finalize(snapshot, _release, descriptor, snapshot.connection)
 
     def verified(self, relpath: str) -> Path:
         """Return the path of a file, or of a folder with all its files, after comparing checksums once.
@@ -149,7 +151,10 @@ class Generation:
             raise _damaged(path, "its checksum is not the one it was written with")
 
     def close(self) -> None:
-        """Let go of the folder; it may then be removed. Done by itself when nothing refers to it any more."""
+        """Let go of the folder, which may then be removed.
+
+        Done by itself once nothing refers to the snapshot any more; only who opened it for itself alone may call this.
+        """
         self._release()
 
 
@@ -215,8 +220,8 @@ def checksum(path: Path) -> str:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
-def _release(descriptor: int, snapshot: Snapshot) -> None:
-    snapshot.close()
+def _release(descriptor: int, connection: sqlite3.Connection) -> None:
+    connection.close()
     os.close(descriptor)
 
 

@@ -26,7 +26,7 @@ class Snapshot:
 
     Nothing is held in memory but the last descriptors read: its size does not grow with what is installed.
     `abilities`, `named`, `resolve`, `owners`, `playbooks` and `playbooks_named` speak of ready distributions
-    only; `get`, `of`, `state` and `unready` tell of the others, so that a call can say why a tool is not there.
+    only; `get`, `of`, `state` and `unready` tell of the others, so that a call can say why a tool is missing.
     """
 
     def __init__(self, connection: sqlite3.Connection, path: Path) -> None:
@@ -77,7 +77,7 @@ class Snapshot:
         return exact or self._descriptors("ready=1 AND name=?", (called,))
 
     def exposed(self, descriptor: Descriptor) -> str:
-        """Return what a model calls it by: the bare name, or the qualified one where that has several owners."""
+        """Return what a model calls it by: the bare name, or the qualified one where it has several owners."""
         found = self._ability(descriptor.dist, descriptor.name)
         return descriptor.name if found is None else found[1]
 
@@ -121,7 +121,7 @@ class Snapshot:
         rows = self._rows(
             "SELECT dist, entry_point, phase, reason, fix, quarantined FROM problems ORDER BY rowid"
         )
-        return tuple(Problem(*row[:5], quarantined=bool(row[5])) for row in rows)
+        return tuple(Problem(*row[:-1], bool(row[-1])) for row in rows)
 
     def entry_points(self, group: str) -> tuple[EntryPoint, ...]:
         """Return the entry points of one of our groups, by distribution and name."""
@@ -178,7 +178,8 @@ class Snapshot:
     def watched(self) -> tuple[Watched, ...]:
         """Return the paths whose change means something may have been installed, removed or edited."""
         return tuple(
-            Watched(*row) for row in self._rows("SELECT path, inode, mtime_ns, size, kind FROM watched")
+            Watched(*row)
+            for row in self._rows("SELECT path, inode, mtime_ns, size, kind, listing FROM watched")
         )
 
     def meta(self, key: str) -> str | None:
@@ -238,7 +239,10 @@ class Snapshot:
 
 
 def _distribution(row: Any) -> DistributionRow:
-    return DistributionRow(*row[:5], bool(row[5]), state_from(row[6]), row[7], json.loads(row[8]))
+    name, version, path, stamp, files_hash, editable, state, reason, roots = row
+    return DistributionRow(
+        name, version, path, stamp, files_hash, bool(editable), state_from(state), reason, json.loads(roots)
+    )
 
 
 def _unreadable(path: Path, error: Exception) -> IndexUnreadable:

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any, Final, Literal, get_args
 
-from attrs import field, frozen
+from attrs import astuple, field, fields, frozen
 
 from ..calls import SideEffect
 from ..errors import IndexUnreadable
@@ -39,12 +39,14 @@ _TABLES = """
 CREATE TABLE distributions(name TEXT PRIMARY KEY, version TEXT, path TEXT, stamp TEXT, files_hash TEXT,
     editable INTEGER, state TEXT, reason TEXT, roots TEXT) WITHOUT ROWID;
 CREATE TABLE abilities(id INTEGER PRIMARY KEY, dist TEXT, name TEXT, normal TEXT, exposed TEXT,
-    qualified TEXT, qualified_normal TEXT, json TEXT, hash TEXT, sha TEXT, discoverable INTEGER, ready INTEGER);
+    qualified TEXT, qualified_normal TEXT, json TEXT, hash TEXT, sha TEXT, discoverable INTEGER,
+    ready INTEGER);
 CREATE TABLE playbooks(id INTEGER PRIMARY KEY, dist TEXT, name TEXT, normal TEXT, path TEXT, json TEXT,
     hash TEXT, sha TEXT, ready INTEGER);
 CREATE TABLE entries(dist TEXT, grp TEXT, name TEXT, value TEXT);
 CREATE TABLE problems(dist TEXT, entry_point TEXT, phase TEXT, reason TEXT, fix TEXT, quarantined INTEGER);
-CREATE TABLE watched(path TEXT PRIMARY KEY, inode INTEGER, mtime_ns INTEGER, size INTEGER, kind TEXT)
+CREATE TABLE watched(path TEXT PRIMARY KEY, inode INTEGER, mtime_ns INTEGER, size INTEGER, kind TEXT,
+    listing TEXT)
     WITHOUT ROWID;
 CREATE TABLE vectors(model TEXT, content_hash TEXT, bytes BLOB, PRIMARY KEY(model, content_hash))
     WITHOUT ROWID;
@@ -71,7 +73,7 @@ class DistributionRow:
         version: as its metadata says.
         path: its metadata folder (`….dist-info`).
         stamp: digest of the inode, time and size of its files; see `installed.Distribution`.
-        files_hash: SHA-256 (hex) of the bytes of its files, which enabling and trust bind to; empty where unread.
+        files_hash: SHA-256 (hex) of its files' bytes, which enabling and trust bind to; empty where unread.
         editable: whether its code lies in a working tree.
         state: see `State`.
         reason: why it is not ready, one line; empty when it is.
@@ -96,6 +98,7 @@ class Watched:
     Attributes:
         inode, mtime_ns, size: as `os.stat` gave them; all -1 where the path did not exist.
         kind: `path` (an entry of the import path), `editable` or `unsettled`.
+        listing: of an entry of the import path, the digest of `installed.listing`.
     """
 
     path: str
@@ -103,6 +106,7 @@ class Watched:
     mtime_ns: int
     size: int
     kind: Literal["path", "editable", "unsettled"]
+    listing: str = ""
 
 
 @frozen
@@ -152,6 +156,16 @@ def write(path: Path, contents: Contents, meta: Mapping[str, str]) -> str:
     return digest.hexdigest()
 
 
+def add_problem(path: Path, problem: Problem) -> None:
+    """Add a problem to a catalogue that is not yet published."""
+    connection = sqlite3.connect(path)
+    try:
+        with connection:
+            connection.execute("INSERT INTO problems VALUES(?,?,?,?,?,?)", astuple(problem))
+    finally:
+        connection.close()
+
+
 def _write_distributions(connection: sqlite3.Connection, contents: Contents) -> None:
     connection.executemany(
         "INSERT INTO distributions VALUES(?,?,?,?,?,?,?,?,?)",
@@ -175,11 +189,11 @@ def _write_distributions(connection: sqlite3.Connection, contents: Contents) -> 
     )
     connection.executemany(
         "INSERT INTO problems VALUES(?,?,?,?,?,?)",
-        [(p.dist, p.entry_point, p.phase, p.reason, p.fix, p.quarantined) for p in contents.problems],
+        [astuple(problem) for problem in contents.problems],
     )
     connection.executemany(
-        "INSERT OR REPLACE INTO watched VALUES(?,?,?,?,?)",
-        [(w.path, w.inode, w.mtime_ns, w.size, w.kind) for w in contents.watched],
+        "INSERT OR REPLACE INTO watched VALUES(?,?,?,?,?,?)",
+        [(w.path, w.inode, w.mtime_ns, w.size, w.kind, w.listing) for w in contents.watched],
     )
 
 
@@ -236,7 +250,7 @@ def _playbook_rows(playbooks: Iterable[Playbook], ready: set[str]) -> list[tuple
 def _plain(value: Descriptor | Playbook) -> dict[str, Any]:
     # By hand and not through cattrs: these two are read on the start path, and importing cattrs costs more
     # than the whole of a warm start.
-    return {key: getattr(value, key) for key in value.__slots__ if not key.startswith("__")}
+    return {attribute.name: getattr(value, attribute.name) for attribute in fields(type(value))}
 
 
 def _text(value: Mapping[str, Any]) -> str:
@@ -263,9 +277,12 @@ def descriptor_from(text: str, sha: str, what: str) -> Descriptor:
     return descriptor_of(facts)
 
 
+_DESCRIPTOR: Final = frozenset(attribute.name for attribute in fields(Descriptor))
+
+
 def descriptor_of(facts: Mapping[str, Any]) -> Descriptor:
     """Return the descriptor of plain JSON facts, as `ability.facts` gives them (sealed where not yet)."""
-    known = {key: value for key, value in facts.items() if key in Descriptor.__slots__}
+    known = {key: value for key, value in facts.items() if key in _DESCRIPTOR}
     known["examples"] = tuple(known["examples"])
     known["actions"] = {key: SideEffect(value) for key, value in (known.get("actions") or {}).items()}
     known["side_effect"] = SideEffect(known.get("side_effect", SideEffect.WRITE))

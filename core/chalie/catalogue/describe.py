@@ -1,0 +1,216 @@
+"""Read the facts of packages' abilities, twice and in processes of their own, and compare the two readings."""
+
+from __future__ import annotations
+
+import json
+import os
+import queue
+import subprocess
+import sys
+import tempfile
+import threading
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Final
+
+from attrs import frozen
+
+from .descriptor import Descriptor, Problem
+from .installed import Distribution
+from .reading import read_frame, write_frame
+from .tables import descriptor_of
+
+__all__ = ["SLOW_S", "Described", "describe"]
+
+#: an import that takes longer is named to the person who waits for it
+SLOW_S: Final = 1.0
+_GROUP: Final = "chalie.abilities"
+
+#: what differs between the two readings; facts must not depend on any of it
+_READINGS: Final = (
+    {"PYTHONHASHSEED": "1", "TZ": "UTC0", "LANG": "C.UTF-8", "LC_ALL": "C.UTF-8"},
+    {"PYTHONHASHSEED": "2", "TZ": "KIR-14", "LANG": "C.UTF-8", "LC_ALL": "C.UTF-8"},
+)
+#: what a package may need to be imported at all; nothing else of the environment is passed on
+_KEPT: Final = (
+    "PATH",
+    "LD_LIBRARY_PATH",
+    "DYLD_LIBRARY_PATH",
+    "DYLD_FALLBACK_LIBRARY_PATH",
+    "VIRTUAL_ENV",
+    "CONDA_PREFIX",
+    "OPENBLAS_CORETYPE",
+)
+
+
+@frozen
+class Described:
+    """A distribution whose abilities were read.
+
+    Attributes:
+        dist: its normalised name.
+        abilities: their descriptors, sealed.
+        seconds: how long its slowest import took.
+    """
+
+    dist: str
+    abilities: tuple[Descriptor, ...]
+    seconds: float = 0.0
+
+
+def describe(
+    distributions: Sequence[Distribution],
+    *,
+    limit_s: float,
+    paths: Sequence[str],
+    folders: Mapping[str, Sequence[str]] | None = None,
+) -> Iterator[Described | Problem]:
+    """Yield each distribution's abilities, or why it is set aside, in the order they are done.
+
+    Args:
+        distributions: those to read.
+        limit_s: seconds that one distribution may take.
+        paths: the import path to read them with.
+        folders: distribution -> folders to import it from besides, where an editable is newer than `paths`.
+    """
+    todo = {one.name: one for one in distributions}
+    tasks = [_task(one, (folders or {}).get(one.name, ())) for one in distributions]
+    arrived: queue.SimpleQueue[tuple[int, dict[str, Any] | None]] = queue.SimpleQueue()
+    with tempfile.TemporaryDirectory(prefix="chalie-reading-") as scratch:
+        readers = [
+            _start(Path(scratch, str(number)), own, {"tasks": tasks, "limit_s": limit_s}, paths)
+            for number, own in enumerate(_READINGS)
+        ]
+        for number, reader in enumerate(readers):
+            threading.Thread(target=_collect, args=(number, reader, arrived), daemon=True).start()
+        try:
+            yield from _compare(todo, arrived)
+        finally:
+            for reader in readers:
+                reader.kill()
+                reader.wait()
+
+
+def _task(one: Distribution, folders: Sequence[str]) -> dict[str, Any]:
+    entries = [(point.name, point.value) for point in one.entry_points if point.group == _GROUP]
+    return {"dist": one.name, "version": one.version, "entries": entries, "folders": list(folders)}
+
+
+def _start(
+    folder: Path, own: Mapping[str, str], task: Mapping[str, Any], paths: Sequence[str]
+) -> subprocess.Popen[bytes]:
+    folder.mkdir()
+    return subprocess.Popen(
+        # -P: the working folder is not on the path. -B: reading leaves no compiled files behind, which would look
+        # like something had been installed.
+        [sys.executable, "-P", "-B", "-m", f"{__package__}.reading"],
+        stdin=_frame_file(folder / "task", task),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        cwd=folder,
+        env=environment(paths) | own | {"HOME": str(folder), "TMPDIR": str(folder)},
+        start_new_session=True,
+    )
+
+
+def _frame_file(path: Path, task: Mapping[str, Any]) -> Any:
+    # A file and not a pipe: the task may be longer than a pipe holds, and nobody waits for anybody.
+    with path.open("wb") as file:
+        write_frame(file, task)
+    return path.open("rb")
+
+
+def environment(paths: Sequence[str]) -> dict[str, str]:
+    """Return the environment of a process that reads packages: the import path, and nothing of a person's."""
+    own = str(Path(__file__).parents[2])
+    kept = {key: os.environ[key] for key in _KEPT if key in os.environ}
+    return kept | {"PYTHONPATH": os.pathsep.join([*paths, own]), "PYTHONUTF8": "1"}
+
+
+def _collect(
+    number: int,
+    reader: subprocess.Popen[bytes],
+    arrived: queue.SimpleQueue[tuple[int, dict[str, Any] | None]],
+) -> None:
+    assert reader.stdout is not None
+    try:
+        with reader.stdout as stream:
+            while True:
+                arrived.put((number, read_frame(stream)))
+    except (EOFError, OSError, ValueError):
+        arrived.put((number, None))
+
+
+def _compare(
+    todo: dict[str, Distribution], arrived: queue.SimpleQueue[tuple[int, dict[str, Any] | None]]
+) -> Iterator[Described | Problem]:
+    first: dict[str, dict[str, Any]] = {}
+    open_readers = len(_READINGS)
+    while todo and open_readers:
+        _, answer = arrived.get()
+        if answer is None:
+            open_readers -= 1
+            continue
+        name = answer["dist"]
+        if name not in todo:
+            continue
+        if "failed" in answer:
+            yield _failed(todo.pop(name), answer["failed"])
+        elif name in first:
+            yield _settled(todo.pop(name), first.pop(name), answer)
+        else:
+            first[name] = answer
+    for one in todo.values():
+        yield _failed(
+            one, {"phase": "describe", "entry_point": "", "reason": "the process that read it ended"}
+        )
+
+
+def _settled(one: Distribution, first: Mapping[str, Any], second: Mapping[str, Any]) -> Described | Problem:
+    if json.dumps(first["facts"]) != json.dumps(second["facts"]):
+        return _failed(
+            one,
+            {"phase": "describe", "entry_point": "", "reason": _difference(first["facts"], second["facts"])},
+        )
+    abilities = tuple(descriptor_of(facts) for facts in first["facts"])
+    return Described(one.name, abilities, max(first["seconds"], second["seconds"]))
+
+
+def _difference(first: Sequence[Mapping[str, Any]], second: Sequence[Mapping[str, Any]]) -> str:
+    by_name = {facts["name"]: facts for facts in second}
+    for facts in first:
+        other = by_name.get(facts["name"])
+        if other is None:
+            return f"it has an ability {facts['name']} on one reading and not on the other"
+        for key, value in facts.items():
+            if json.dumps(value) != json.dumps(other[key]):
+                return (
+                    f"{key} of {facts['name']} differs between two readings: it depends on hash order, time zone, "
+                    "working folder or chance"
+                )
+    return "its abilities differ between two readings"
+
+
+def _failed(one: Distribution, failed: Mapping[str, Any]) -> Problem:
+    entry_point = failed["entry_point"]
+    if not entry_point:
+        points = [f"{p.group}: {p.name} = {p.value}" for p in one.entry_points if p.group == _GROUP]
+        entry_point = points[0] if len(points) == 1 else ""
+    return Problem(
+        dist=one.name,
+        entry_point=entry_point,
+        phase=failed["phase"],
+        reason=f"{failed['reason']} ({one.path})",
+        fix=_fix(one, failed),
+    )
+
+
+def _fix(one: Distribution, failed: Mapping[str, Any]) -> str:
+    aside = f"or set it aside: chalie disable {one.name}"
+    missing = failed.get("missing", "")
+    own = {module.partition(".")[0] for module in one.modules()}
+    if missing and missing.partition(".")[0] not in own:
+        return f"install what it needs, probably: python -m pip install {missing.partition('.')[0]}; {aside}"
+    if one.editable:
+        return f"mend it, or install it again from where its code is now; {aside}"
+    return f"python -m pip install --upgrade --force-reinstall {one.name}; {aside}"

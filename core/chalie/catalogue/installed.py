@@ -1,0 +1,315 @@
+"""What is installed: distributions found on the import path one by one, so that a bad one costs only itself."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import re
+import urllib.parse
+import urllib.request
+from collections.abc import Collection, Iterator, Sequence
+from pathlib import Path
+from typing import Any, Final
+
+from attrs import frozen
+
+from . import footprint
+from .descriptor import EntryPoint, Problem
+from .footprint import Footprint
+from .tables import Watched
+
+__all__ = ["GROUPS", "Distribution", "Scan", "listing", "normalise", "read", "scan"]
+
+#: entry-point groups that make a distribution one of ours
+GROUPS: Final = ("chalie.abilities", "chalie.policies", "chalie.plugins", "chalie.skills", "chalie.models")
+#: the host's own distribution: its entry points never count
+_OWN: Final = "chalie"
+_MENTION: Final = b"chalie."
+#: a metadata folder an installer has renamed out of the way: pip puts `~` for the first letter
+_LEFTOVER: Final = re.compile(r"~.*\.(?:dist|egg)-info$")
+
+
+@frozen
+class Distribution:
+    """A distribution that has entry points of ours.
+
+    Attributes:
+        name: normalised name (PEP 503).
+        version: as its metadata says.
+        path: its metadata folder.
+        editable: whether its code lies in a working tree.
+        entry_points: its lines in our groups, in file order.
+        folders: where an editable's code may be.
+    """
+
+    name: str
+    version: str
+    path: Path
+    editable: bool
+    entry_points: tuple[EntryPoint, ...]
+    folders: tuple[str, ...] = ()
+
+    def modules(self) -> tuple[str, ...]:
+        """Return the modules its entry points name."""
+        return tuple(dict.fromkeys(module_of(point.value) for point in self.entry_points))
+
+    def footprint(self) -> Footprint:
+        """Look at its files, with stats."""
+        return footprint.take(self.path, self.modules(), editable=self.editable, folders=self.folders)
+
+
+@frozen
+class Scan:
+    """One look at the import path.
+
+    Attributes:
+        distributions: ours, by name; one per name.
+        problems: what could not be read, and what stands twice or half.
+        leaving: normalised name -> leftover metadata folder, where an installer has taken the old version away
+            and not yet put the new one.
+        watched: the entries of the import path.
+    """
+
+    distributions: tuple[Distribution, ...]
+    problems: tuple[Problem, ...]
+    leaving: dict[str, Path]
+    watched: tuple[Watched, ...]
+
+
+def normalise(name: str) -> str:
+    """Return a distribution's name in the form of PEP 503."""
+    return re.sub(r"[-_.]+", "-", name).lower()
+
+
+def module_of(value: str) -> str:
+    """Return the module of an entry point's value (`module:attr [extra]`)."""
+    return value.partition("[")[0].partition(":")[0].strip()
+
+
+def scan(paths: Sequence[str], disabled: Collection[str] = ()) -> Scan:
+    """Find the distributions of ours on the import path.
+
+    Args:
+        paths: entries of the import path, in order; the first of two distributions of one name counts.
+        disabled: normalised names that are not read at all.
+    """
+    found: dict[str, list[Distribution]] = {}
+    problems: list[Problem] = []
+    left: list[tuple[Path, str]] = []
+    beside: set[str] = set()
+    entries: list[Watched] = []
+    seen: set[str] = set()
+    for path in paths:
+        real = os.path.realpath(path)
+        if real in seen or not Path(real).is_dir():
+            continue
+        seen.add(real)
+        names = _metadata_folders(real)
+        entries.append(footprint.watched(real, "path", listing(real)))
+        for name in names:
+            info = Path(real, name)
+            if _LEFTOVER.match(name):
+                left.append((info, _name_of_leftover(info)))
+                continue
+            dist = normalise(_stem(name))
+            if dist in disabled or dist == _OWN:
+                beside.add(dist)
+                continue
+            result = _looked_at(info, dist)
+            if isinstance(result, Problem):
+                problems.append(result)
+                continue
+            beside.add(dist)
+            if result is not None and result.name not in disabled and result.name != _OWN:
+                found.setdefault(result.name, []).append(result)
+    chosen = []
+    for name, candidates in sorted(found.items()):
+        first, trouble = _choose(name, candidates)
+        chosen.append(first)
+        problems.extend(trouble)
+    leaving = {}
+    for info, name in left:
+        if name and name not in beside and name not in disabled:
+            leaving[name] = info
+        else:
+            problems.append(_leftover(info, name))
+    return Scan(tuple(chosen), tuple(problems), leaving, tuple(entries))
+
+
+def read(info: Path) -> Distribution | Problem | None:
+    """Read one distribution from its metadata folder; None where it has no entry points of ours."""
+    return _looked_at(info, normalise(_stem(info.name)))
+
+
+def listing(folder: str) -> str:
+    """Return a digest of what metadata folders and `.pth` files a folder holds, and of when they were written.
+
+    Files that come and go beside them (compiled modules) leave it as it is.
+    """
+    lines = []
+    try:
+        with os.scandir(folder) as entries:
+            for entry in entries:
+                if entry.name.endswith((".dist-info", ".egg-info", ".pth", ".egg-link")):
+                    stat = entry.stat()
+                    lines.append(f"{entry.name} {stat.st_ino} {stat.st_mtime_ns}")
+    except OSError:
+        return ""
+    return hashlib.sha256("\n".join(sorted(lines)).encode("utf-8", "surrogatepass")).hexdigest()
+
+
+def _metadata_folders(folder: str) -> list[str]:
+    try:
+        with os.scandir(folder) as entries:
+            return sorted(
+                e.name for e in entries if e.name.endswith((".dist-info", ".egg-info")) and e.is_dir()
+            )
+    except OSError:
+        return []
+
+
+def _stem(folder_name: str) -> str:
+    """Return the name part of `name-version.dist-info` (an egg-info may leave out the version)."""
+    return folder_name.rpartition(".")[0].partition("-")[0]
+
+
+def _looked_at(info: Path, dist: str) -> Distribution | Problem | None:
+    """Read a metadata folder whatever state it is in; what is wrong with it becomes a `Problem`."""
+    try:
+        return _read(info, dist)
+    except Exception as error:
+        # importlib-metadata raises many kinds for damaged metadata; each must cost this folder only.
+        return _unreadable(info, dist, f"its metadata cannot be read ({type(error).__name__}: {error})")
+
+
+def _read(info: Path, dist: str) -> Distribution | Problem | None:
+    try:
+        points = (info / "entry_points.txt").read_bytes()
+    except FileNotFoundError:
+        if dist and ((info / "METADATA").exists() or (info / "PKG-INFO").exists()):
+            return None
+        if not info.exists():  # gone since the folder was listed
+            return None
+        return _unreadable(info, dist, "the folder has no METADATA, as an interrupted uninstall leaves it")
+    if _MENTION not in points:
+        return None
+    import importlib_metadata
+
+    metadata = importlib_metadata.Distribution.at(info)
+    facts: Any = metadata.metadata
+    name, version = facts["Name"], facts["Version"]
+    if not name or not version:
+        return _unreadable(info, dist, "its METADATA has no Name or no Version")
+    dist = normalise(name)
+    lines = _entry_points(dist, points.decode("utf-8"))
+    if not lines:
+        return None
+    url = json.loads(metadata.read_text("direct_url.json") or "{}")
+    editable = bool(url.get("dir_info", {}).get("editable")) or info.name.endswith(".egg-info")
+    return Distribution(dist, version, info, editable, lines, _folders(info, url) if editable else ())
+
+
+def _entry_points(dist: str, text: str) -> tuple[EntryPoint, ...]:
+    """Return the lines in our groups. Other groups' lines are not looked at: they are not ours to judge."""
+    import importlib_metadata
+
+    points: list[EntryPoint] = []
+    group = ""
+    for number, line in enumerate(map(str.strip, text.splitlines()), start=1):
+        if not line or line.startswith(("#", ";")):
+            continue
+        if line.startswith("["):
+            group = line.strip("[] ")
+            continue
+        if group not in GROUPS:
+            continue
+        name, equals, value = map(str.strip, line.partition("="))
+        point = importlib_metadata.EntryPoint(name=name, group=group, value=value)
+        try:
+            good = bool(equals and name and point.module)
+        except ValueError:
+            good = False
+        if not good:
+            raise ValueError(
+                f"line {number} of entry_points.txt is not `name = module:attribute`: {line[:80]!r}"
+            )
+        entry = EntryPoint(dist, group, name, value)
+        if entry not in points:
+            points.append(entry)
+    return tuple(points)
+
+
+def _folders(info: Path, url: dict[str, Any]) -> tuple[str, ...]:
+    """Return where an editable's code may be: the project folder and its `src`, or beside its egg-info."""
+    if info.name.endswith(".egg-info"):
+        return (str(info.parent),)
+    parts = urllib.parse.urlsplit(url.get("url", ""))
+    if parts.scheme != "file":
+        return ()
+    project = urllib.request.url2pathname(parts.path)
+    return (f"{project}/src", project)
+
+
+def _choose(name: str, candidates: list[Distribution]) -> tuple[Distribution, Iterator[Problem]]:
+    """Return the distribution that counts, and what to say of the others.
+
+    On different entries of the import path the first one is what Python imports. On one entry both describe
+    the same code, so the complete one is right, and of two complete ones the newer.
+    """
+    same = [one for one in candidates if one.path.parent == candidates[0].path.parent]
+    if len(same) > 1:
+        from packaging.version import InvalidVersion, Version
+
+        def rank(one: Distribution) -> tuple[bool, Any]:
+            try:
+                version = Version(one.version)
+            except InvalidVersion:
+                version = Version("0")
+            return (not one.footprint().missing, version)
+
+        same.sort(key=rank, reverse=True)
+    first = same[0]
+    return first, (
+        _twice(first, one) for one in candidates if one is not first and one.version != first.version
+    )
+
+
+def _twice(first: Distribution, other: Distribution) -> Problem:
+    return Problem(
+        dist=first.name,
+        entry_point="",
+        phase="scan",
+        reason=f"installed twice: {first.version} in {first.path} counts, {other.version} in {other.path} does not",
+        fix=f"remove {other.path}, or reinstall: python -m pip install --force-reinstall {first.name}",
+        quarantined=False,
+    )
+
+
+def _name_of_leftover(info: Path) -> str:
+    try:
+        for line in (info / "METADATA").read_text("utf-8", "replace").splitlines():
+            if not line:
+                break
+            if line.lower().startswith("name:"):
+                return normalise(line.partition(":")[2].strip())
+    except OSError:
+        pass
+    return ""
+
+
+def _leftover(info: Path, name: str) -> Problem:
+    return Problem(
+        dist=name or str(info),
+        entry_point="",
+        phase="scan",
+        reason=f"{info} is what an interrupted install or uninstall left behind",
+        fix=f"rm -r '{info}'",
+        quarantined=False,
+    )
+
+
+def _unreadable(info: Path, dist: str, why: str) -> Problem:
+    fix = f"python -m pip install --force-reinstall {dist}" if dist else f"rm -r '{info}'"
+    reason = f"{info}: {why}"
+    return Problem(dist=dist or str(info), entry_point="", phase="metadata", reason=reason, fix=fix)

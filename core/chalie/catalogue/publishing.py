@@ -1,0 +1,209 @@
+"""The write side of generations: built aside, published by one rename and one pointer, under one file lock.
+
+A builder may be killed at any moment: until `CURRENT` is replaced nobody looks at what it wrote, and the next
+builder clears it away. The lock is the operating system's, so it ends with the process that held it.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import os
+import secrets
+import shutil
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Final
+
+from ..errors import ChalieError, IndexUnreadable
+from . import tables
+from .descriptor import Problem
+from .generations import CURRENT, IN_USE, MANIFEST, Generation, Generations, IndexBuilder, Manifest, checksum
+from .snapshot import Snapshot
+from .tables import Contents
+from .vectors import VectorStore
+
+__all__ = ["build_lock", "publish", "sweep"]
+
+LOCK: Final = "build.lock"
+_ASIDE: Final = "building-"
+_GOING: Final = "removing-"
+
+
+@contextlib.contextmanager
+def build_lock(root: Path, timeout_s: float = 600.0) -> Iterator[None]:
+    """Hold the right to publish in this environment; other builders wait, readers do not.
+
+    Raises:
+        ChalieError: another builder has held it all the time.
+    """
+    import filelock
+
+    root.mkdir(mode=0o700, parents=True, exist_ok=True)
+    try:
+        with filelock.FileLock(root / LOCK, timeout=timeout_s):
+            yield
+    except filelock.Timeout as error:
+        raise ChalieError(
+            f"another process has been building in {root} for {timeout_s:g} s",
+            code="not-ready",
+            hint="wait for it, or end it; the lock goes with the process",
+        ) from error
+
+
+def publish(
+    generations: Generations,
+    contents: Contents,
+    builders: Sequence[IndexBuilder],
+    *,
+    meta: Mapping[str, str] | None = None,
+    previous: Generation | None = None,
+    borrow: Sequence[Path] = (),
+) -> Generation:
+    """Build a generation aside, make it the current one and open it. The caller holds `build_lock`.
+
+    Args:
+        generations: where to publish.
+        contents: what the catalogue holds.
+        builders: write the indexes. One that fails costs its index only: the problem is on the catalogue, and a
+            search says which rung is missing.
+        meta: small facts kept with the catalogue.
+        previous: the generation this one follows; its indexes are taken over where they would come out the same,
+            its vectors where they are asked for.
+        borrow: further catalogues whose vectors may be used.
+    """
+    root = generations.root
+    name = f"{time.strftime('%Y%m%dT%H%M%S', time.gmtime())}-{secrets.token_hex(3)}"
+    folder = root / (_ASIDE + name)
+    folder.mkdir(mode=0o700, parents=True)
+    try:
+        content = tables.write(folder / tables.FILE, contents, meta or {})
+        own = [previous.path / tables.FILE] if previous is not None else []
+        vectors = VectorStore([*own, *borrow])
+        fingerprints = _write_indexes(folder, content, builders, previous, vectors)
+        vectors.save(folder / tables.FILE)
+        with contextlib.closing(Snapshot.open(folder)) as snapshot:
+            counts = snapshot.counts()
+        manifest = Manifest(name, time.time(), content, fingerprints, counts, _files(folder))
+        (folder / MANIFEST).write_text(manifest.text())
+        (folder / IN_USE).touch()
+        _sync(folder)
+        folder.rename(root / name)
+    except BaseException:
+        shutil.rmtree(folder, ignore_errors=True)
+        raise
+    _point(root, name)
+    sweep(root)
+    opened = generations.current()
+    if opened is None:
+        raise IndexUnreadable(f"{root}: what was just published is gone", hint="run `chalie index`")
+    return opened
+
+
+def _write_indexes(
+    folder: Path,
+    content: str,
+    builders: Sequence[IndexBuilder],
+    previous: Generation | None,
+    vectors: VectorStore,
+) -> dict[str, str]:
+    """Write every index and return the builders' fingerprints; a failed one's is empty, so it is tried again."""
+    fingerprints = {builder.name: builder.fingerprint() for builder in builders}
+    if previous is not None and previous.manifest.content == content:
+        same = dict(previous.manifest.builders) == fingerprints
+        if same and _copied(previous, folder):
+            vectors.keep_all()
+            return fingerprints
+    for builder in builders:
+        before = set(_names(folder))
+        # A connection of its own, closed before the vectors are written: it reads the file as one that never changes.
+        with contextlib.closing(Snapshot.open(folder)) as snapshot:
+            try:
+                builder.build(snapshot, folder, vectors)
+            except Exception as error:
+                _note_failure(folder, builder.name, error)
+                fingerprints[builder.name] = ""
+                for name in set(_names(folder)) - before:
+                    (folder / name).unlink()
+    return fingerprints
+
+
+def _note_failure(folder: Path, builder: str, error: Exception) -> None:
+    text = " ".join(str(error).split())[:300]
+    hint = getattr(error, "hint", None)
+    reason = f"the {builder} index could not be built ({type(error).__name__}: {text})"
+    tables.add_problem(
+        folder / tables.FILE,
+        Problem("chalie", "", "files", reason, hint or "chalie index", quarantined=False),
+    )
+
+
+def _copied(previous: Generation, folder: Path) -> bool:
+    """Take over the indexes of a generation with the same content; False where one is damaged."""
+    try:
+        for name in previous.manifest.files:
+            if name != tables.FILE:
+                target = folder / name
+                target.parent.mkdir(parents=True, exist_ok=True)
+                shutil.copyfile(previous.verified(name), target)
+    except (OSError, IndexUnreadable):
+        for name in _names(folder):
+            if name != tables.FILE:
+                (folder / name).unlink()
+        return False
+    return True
+
+
+def _names(folder: Path) -> list[str]:
+    return sorted(p.relative_to(folder).as_posix() for p in folder.rglob("*") if p.is_file())
+
+
+def _files(folder: Path) -> dict[str, tuple[str, int]]:
+    return {name: (checksum(folder / name), (folder / name).stat().st_size) for name in _names(folder)}
+
+
+def _sync(folder: Path) -> None:
+    """Bring what was written to the disk before anything points at it."""
+    for name in _names(folder):
+        with (folder / name).open("rb") as file:
+            os.fsync(file.fileno())
+
+
+def _point(root: Path, name: str) -> None:
+    aside = root / f"{CURRENT}.new"
+    with aside.open("w", encoding="ascii") as file:
+        file.write(name + "\n")
+        file.flush()
+        os.fsync(file.fileno())
+    aside.replace(root / CURRENT)
+
+
+def sweep(root: Path) -> None:
+    """Remove what killed builders left, and generations nobody has open. The caller holds `build_lock`."""
+    current = Generations(root).current_id()
+    for entry in list(root.iterdir()):
+        if not entry.is_dir() or entry.name == current:
+            continue
+        if entry.name.startswith((_ASIDE, _GOING)):
+            shutil.rmtree(entry, ignore_errors=True)
+        else:
+            _remove_unused(root, entry)
+
+
+def _remove_unused(root: Path, folder: Path) -> None:
+    try:
+        descriptor = os.open(folder / IN_USE, os.O_RDONLY | os.O_CLOEXEC)
+    except FileNotFoundError:
+        shutil.rmtree(folder, ignore_errors=True)
+        return
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        # Renamed first: a reader that finds the old name gone looks at CURRENT again.
+        going = root / (_GOING + folder.name)
+        folder.rename(going)
+        shutil.rmtree(going, ignore_errors=True)
+    except OSError:
+        pass  # a reader has it open; a later builder removes it
+    finally:
+        os.close(descriptor)
