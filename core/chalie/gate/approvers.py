@@ -1,0 +1,174 @@
+"""Who answers: a person at this terminal, or somebody who proved to be allowed to and said yes beforehand."""
+
+from __future__ import annotations
+
+import contextvars
+import os
+import select
+import shutil
+import threading
+import time
+from collections.abc import Iterator
+from typing import Final
+
+from ..calls import Answer, AnswerKind, HoldView
+from ..errors import NotAuthorised
+from .authority import login, terminal
+from .display import arguments_lines, escaped, quoted, wrapped
+
+__all__ = ["ProvenApprover", "TerminalApprover", "answer_by", "prompt_lines"]
+
+_ANSWERS: Final = {
+    "o": AnswerKind.ONCE,
+    "once": AnswerKind.ONCE,
+    "a": AnswerKind.ALWAYS,
+    "always": AnswerKind.ALWAYS,
+    "d": AnswerKind.DECLINE,
+    "deny": AnswerKind.DECLINE,
+    "n": AnswerKind.DECLINE,
+    "no": AnswerKind.DECLINE,
+}
+_TRIES: Final = 3
+_LONG: Final = 20  # lines; above that the beginning may have scrolled away
+
+#: when the gate stops waiting (monotonic seconds): nobody is kept at a question whose answer is not heard
+answer_by: Final[contextvars.ContextVar[float]] = contextvars.ContextVar("answer_by", default=float("inf"))
+
+#: one question at a time: two calls must not ask on one terminal at once
+_asking: Final = threading.Lock()
+
+
+class TerminalApprover:
+    """Asks the person at this process's own terminal.
+
+    Shown are the exact arguments, whole, secrets masked. What was typed before the question is no answer.
+
+    Args:
+        timeout_s: seconds to wait for an answer; after that it is a no.
+    """
+
+    def __init__(self, timeout_s: float = 300.0) -> None:
+        self._timeout_s = timeout_s
+
+    def ask(self, hold: HoldView) -> Answer:
+        """Return the person's answer; no answer in time, or the end of input, is a decline.
+
+        Raises:
+            NotAuthorised: this process has no terminal.
+            TimeoutError: another question kept the terminal all the time.
+        """
+        deadline = min(time.monotonic() + self._timeout_s, answer_by.get())
+        if not _asking.acquire(timeout=max(0.0, deadline - time.monotonic())):
+            raise TimeoutError("another question is still open on this terminal")
+        try:
+            return self._ask(hold, deadline)
+        finally:
+            _asking.release()
+
+    def _ask(self, hold: HoldView, deadline: float) -> Answer:
+        with terminal() as tty:
+            width = shutil.get_terminal_size((80, 24)).columns
+            try:
+                width = os.get_terminal_size(tty).columns or width
+            except OSError:
+                pass
+            _write(tty, "\n".join(prompt_lines(hold, width)) + "\n")
+            _forget_typed(tty)
+            return Answer(self._answer(tty, hold, deadline), f"terminal:{login()}")
+
+    def _answer(self, tty: int, hold: HoldView, deadline: float) -> AnswerKind:
+        question = "[o]nce  [d]eny" if hold.must_ask else "[o]nce  [a]lways  [d]eny"
+        for _ in range(_TRIES):
+            _write(tty, f"{question} > ")
+            line = _line(tty, deadline)
+            if line is None:
+                _write(tty, "\nno answer: denied\n")
+                return AnswerKind.DECLINE
+            kind = _ANSWERS.get(line.strip().lower())
+            if kind is AnswerKind.ALWAYS and hold.must_ask:
+                _write(tty, "this has to be asked each time\n")
+            elif kind is not None:
+                return kind
+        _write(tty, "denied\n")
+        return AnswerKind.DECLINE
+
+
+class ProvenApprover:
+    """Says yes to one call, in the name of somebody who proved to be allowed to (`Authority.prove`).
+
+    Args:
+        by: who that is.
+    """
+
+    def __init__(self, by: str) -> None:
+        self._by = by
+        self._unused = threading.Semaphore(1)
+
+    def ask(self, hold: HoldView) -> Answer:
+        """Approve the first call it is asked about.
+
+        Raises:
+            NotAuthorised: it was asked before: one yes is for one call.
+        """
+        if not self._unused.acquire(blocking=False):
+            raise NotAuthorised("that yes was for one call, which has been made")
+        return Answer(AnswerKind.ONCE, self._by)
+
+
+def prompt_lines(hold: HoldView, width: int) -> Iterator[str]:
+    """Give the lines of the question, none wider than the terminal.
+
+    Args:
+        hold: what is asked about.
+        width: columns of the terminal.
+    """
+    yield ""
+    yield from wrapped(f"May {escaped(hold.name)} run? It is part of {escaped(hold.dist)}.", width, "")
+    facts = [
+        f"permission: {escaped(hold.permission)} ({hold.effect.value})",
+        f"on {escaped(hold.channel)}, for {escaped(hold.principal)}",
+    ]
+    if hold.conversation is not None:
+        facts.append(f"conversation: {quoted(hold.conversation)}")
+    facts += [f"because: {escaped(reason)}" for reason in hold.reasons]
+    for fact in facts:
+        yield from wrapped(fact, width, "  ")
+    # quoted: what the model says about its own call is a claim, and must look like one
+    yield from wrapped(f"the model says: {quoted(hold.model_says)}", width, "  ")
+    if not hold.arguments:
+        yield "  arguments: none"
+        return
+    yield "  arguments:"
+    shown = 0
+    for line in arguments_lines(hold.arguments):
+        for piece in wrapped(line, width, "  | "):
+            shown += 1
+            yield piece
+    if shown > _LONG:
+        yield f"  ({len(hold.arguments)} arguments on {shown} lines; scroll up to see all of them)"
+
+
+def _write(tty: int, text: str) -> None:
+    data = text.encode("utf-8", "backslashreplace")
+    while data:
+        data = data[os.write(tty, data) :]
+
+
+def _forget_typed(tty: int) -> None:
+    import termios
+
+    termios.tcflush(tty, termios.TCIFLUSH)
+
+
+def _line(tty: int, deadline: float) -> str | None:
+    """Return the line that is typed, or None where none is in time or input ends."""
+    data = b""
+    while not data.endswith((b"\n", b"\r")):
+        left = deadline - time.monotonic()
+        if left <= 0 or not select.select([tty], [], [], left)[0]:
+            return None
+        got = os.read(tty, 1024)
+        if not got:
+            return None
+        data += got
+    return data.decode("utf-8", "replace")

@@ -1,0 +1,28 @@
+"""What a person's rows mean to the gate, and the line that sets one."""
+
+from __future__ import annotations
+
+import shlex
+
+from ..calls import Setting, Verdict
+from ..ledger.permissions import PermissionRow
+
+__all__ = ["row_verdict", "setting_line"]
+
+
+def row_verdict(row: PermissionRow) -> Verdict:
+    """Return what a row contributes to a decision."""
+    until = "" if row.until is None else f" until {row.until:%Y-%m-%d %H:%M} UTC"
+    return Verdict(
+        author="you",
+        kind="row",
+        value=row.setting.value,
+        reason=f"{row.permission} is set to {row.setting.value} on {row.channel}{until}, by {row.by}",
+        source=f"permissions: {row.channel} {row.package} {row.permission}",
+    )
+
+
+def setting_line(channel: str, package: str, permission: str, setting: Setting = Setting.ALLOW) -> str:
+    """Return the command that sets a permission, ready to be pasted into a shell."""
+    words = ("chalie", "permissions", "set", channel, permission, setting.value, "--package", package)
+    return shlex.join(words)

@@ -1,0 +1,277 @@
+"""Policies: what the enabled packages say of a call, under one deadline, with every failure closing."""
+
+from __future__ import annotations
+
+import copy
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, Final, Protocol
+
+from attrs import evolve, frozen
+
+from ..calls import Call, Limit, Opinion, Verdict
+
+__all__ = ["Hooks", "Policies", "Said"]
+
+#: how many gate threads may hang in a policy before no further one is started.
+_MOST_STUCK: Final = 4
+#: longest reason of a policy that is kept, in characters.
+_REASON: Final = 500
+
+
+class Hooks(Protocol):
+    """What the gate needs of the loaded plugins."""
+
+    @property
+    def loaded(self) -> frozenset[str]:
+        """The distributions all of whose enabled modules are in."""
+        ...
+
+    def authors(self, hook: str) -> tuple[str, ...]:
+        """Return the distributions that implement a hook, in the order they are called."""
+        ...
+
+    def each(self, hook: str, **arguments: Any) -> Iterator[tuple[str, object]]:
+        """Call every implementation, yielding its distribution and its value or the exception it raised."""
+        ...
+
+
+@frozen
+class Said:
+    """What the policies said of one call, as verdicts stamped with their authors."""
+
+    opinions: tuple[Verdict, ...] = ()
+    limits: tuple[Verdict, ...] = ()
+
+
+_SILENCE: Final = Said()
+
+
+def _nobody_is(_: str) -> bool:
+    return False
+
+
+class Policies:
+    """The enabled policies.
+
+    Args:
+        hooks: the loaded policies, or None for none.
+        required: distributions without which nothing may run.
+        deadline_ms: milliseconds for all policies of a call together.
+        trusted: whether a distribution's `allow` counts, by its name; asked whenever one says allow.
+    """
+
+    def __init__(
+        self,
+        hooks: Hooks | None = None,
+        *,
+        required: Sequence[str] = (),
+        deadline_ms: int = 1000,
+        trusted: Callable[[str], bool] = _nobody_is,
+    ) -> None:
+        self._hooks = hooks
+        self._trusted = trusted
+        self._deadline_s = deadline_ms / 1000
+        self._reviewers = hooks.authors("review_call") if hooks else ()
+        self._limiters = hooks.authors("limit_call") if hooks else ()
+        deciding = {*self._reviewers, *self._limiters}
+        present = deciding & hooks.loaded if hooks else set()
+        self.missing: tuple[str, ...] = tuple(dist for dist in required if dist not in present)
+        self._thread = _GateThread()
+
+    @property
+    def closed(self) -> Verdict | None:
+        """Why the gate is closed to every call, or None: a required policy is missing or broken."""
+        if not self.missing:
+            return None
+        names = ", ".join(self.missing)
+        return Verdict(
+            author="host",
+            kind="failure",
+            value="deny",
+            reason=f"the gate is closed: the required policy {names} is not loaded (see: chalie doctor)",
+            source="config.toml: [gate] required",
+        )
+
+    def opinions(self, call: Call) -> tuple[Verdict, ...]:
+        """Return what the policies think of a call, failures among the limits left out."""
+        return self.ask(call).opinions
+
+    def limits(self, call: Call) -> tuple[Verdict, ...]:
+        """Return how the policies narrow a call; a failure is a deny."""
+        return self.ask(call, reviewed=False).limits
+
+    def ask(self, call: Call, *, reviewed: bool = True) -> Said:
+        """Ask every policy about a call; with none enabled nothing is handed to another thread.
+
+        Args:
+            call: the policies get a copy of its arguments, so that none can change what will run.
+            reviewed: also ask for opinions, which have no effect where a row or the internal table decides.
+        """
+        closed = self.closed
+        if closed is not None:
+            return Said(limits=(closed,))
+        reviewers = self._reviewers if reviewed else ()
+        if self._hooks is None or not (reviewers or self._limiters):
+            return _SILENCE
+        if call.arguments is not None:
+            call = evolve(call, arguments=copy.deepcopy(dict(call.arguments)))
+        asking = _Asking(self._hooks, call, reviewers, self._limiters)
+        if self._thread.run(asking, self._deadline_s):
+            return self._said(asking)
+        return Said(limits=(asking.overrun(self._deadline_s),))
+
+    def _said(self, asking: _Asking) -> Said:
+        opinions: list[Verdict] = []
+        limits: list[Verdict] = []
+        for hook, author, value in asking.answers:
+            if value is None:
+                continue
+            if hook == "review_call" and type(value) is Opinion and value.setting in ("allow", "ask"):
+                counted = value.setting == "ask" or self._trusted(author)
+                reason = _reason(value.reason)
+                if not counted:
+                    reason += f" (does not count: {author} is not trusted)"
+                opinions.append(Verdict(author, "opinion", value.setting, reason, hook, counted))
+            elif hook == "limit_call" and type(value) is Limit and value.kind in ("deny", "must_ask"):
+                limits.append(Verdict(author, "limit", value.kind, _reason(value.reason), hook))
+            else:
+                limits.append(_failure(author, hook, _wrong(value)))
+        return Said(tuple(opinions), tuple(limits))
+
+
+class _Asking:
+    """One call's round of policies, run on the gate's thread and watched from the caller's."""
+
+    def __init__(
+        self, hooks: Hooks, call: Call, reviewers: tuple[str, ...], limiters: tuple[str, ...]
+    ) -> None:
+        self._hooks = hooks
+        self._call = call
+        self._rounds = (("limit_call", limiters), ("review_call", reviewers))
+        self._given_up = False
+        self._last = ("", "")
+        self.answers: list[tuple[str, str, object]] = []
+
+    def __call__(self) -> None:
+        for hook, authors in self._rounds:
+            self._last = (hook, "")
+            if not authors:
+                continue
+            for author, value in self._hooks.each(hook, call=self._call):
+                if self._given_up:
+                    return  # the call is denied already; the policies left are not run for nothing
+                self.answers.append((hook, author, value))
+                self._last = (hook, author)
+
+    def overrun(self, deadline_s: float) -> Verdict:
+        """Give up on this round and return the verdict that says who kept it."""
+        self._given_up = True
+        hook, last = self._last
+        if not hook:
+            return Verdict(
+                "host",
+                "failure",
+                "deny",
+                "policies hang and none is asked any more until the host is restarted",
+            )
+        authors = dict(self._rounds).get(hook, ())
+        following = authors[authors.index(last) + 1 :] if last in authors else authors
+        author = (following or authors or ("host",))[0]
+        return _failure(author, hook, f"did not answer within {deadline_s * 1000:g} ms")
+
+
+class _GateThread:
+    """The one thread that policies run on, replaced when a policy keeps it past the deadline."""
+
+    def __init__(self) -> None:
+        self._turn = threading.Lock()  # calls take their turns, so that one round runs at a time
+        self._worker: _Worker | None = None
+        self._stuck: list[_Worker] = []
+
+    def run(self, task: Callable[[], None], deadline_s: float) -> bool:
+        """Run a task on the thread; return False where it is not done within the deadline."""
+        with self._turn:
+            worker = self._worker
+            if worker is None or not worker.is_usable():
+                self._stuck = [stuck for stuck in self._stuck if stuck.is_busy()]
+                if len(self._stuck) >= _MOST_STUCK:
+                    return False  # closed, and no more threads for policies that hang
+                worker = self._worker = _Worker()
+            if worker.do(task, deadline_s):
+                return True
+            self._stuck.append(worker)
+            worker.retire()
+            self._worker = None
+            return False
+
+
+class _Worker:
+    """A daemon thread with a place for one task."""
+
+    def __init__(self) -> None:
+        self._task: Callable[[], None] | None = None
+        # plain locks handed back and forth: the quickest way to wake a thread
+        self._given = threading.Lock()
+        self._done = threading.Lock()
+        self._given.acquire()
+        self._done.acquire()
+        self._retired = False
+        self._busy = False
+        self._thread = threading.Thread(target=self._serve, name="chalie-gate", daemon=True)
+        self._thread.start()
+
+    def is_usable(self) -> bool:
+        """Tell whether the thread is there: a forked child has the object and not the thread."""
+        return self._thread.is_alive()
+
+    def is_busy(self) -> bool:
+        """Tell whether a task still runs."""
+        return self._busy and self._thread.is_alive()
+
+    def do(self, task: Callable[[], None], deadline_s: float) -> bool:
+        """Run a task; return False where it is not done within the deadline."""
+        self._task = task
+        self._busy = True
+        self._given.release()
+        return self._done.acquire(timeout=deadline_s)
+
+    def retire(self) -> None:
+        """Let the thread end once its task does."""
+        self._retired = True
+
+    def _serve(self) -> None:
+        while True:
+            self._given.acquire()
+            if self._task is not None:
+                self._task()
+                self._task = None
+            self._busy = False
+            if self._retired:
+                return
+            self._done.release()
+
+
+def _failure(author: str, hook: str, what: str) -> Verdict:
+    return Verdict(
+        author=author,
+        kind="failure",
+        value="deny",
+        reason=f"the policy {author} {what}, which counts as deny",
+        source=hook,
+    )
+
+
+def _wrong(value: object) -> str:
+    if isinstance(value, BaseException):
+        try:
+            text = " ".join(str(value).split())
+        except Exception:
+            text = ""
+        return f"raised {type(value).__name__}{': ' + text[:_REASON] if text else ''}"
+    return f"returned a {type(value).__name__}"
+
+
+def _reason(reason: object) -> str:
+    text = " ".join(str(reason).split()) if isinstance(reason, str) else ""
+    return text if len(text) <= _REASON else f"{text[: _REASON - 1]}…"
