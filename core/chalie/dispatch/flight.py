@@ -1,0 +1,85 @@
+"""One call on its way: what is known of it, and how far it is."""
+
+from __future__ import annotations
+
+import threading
+import time
+from typing import TYPE_CHECKING, Any
+
+from ..calls import Call
+from ..catalogue.descriptor import Descriptor
+from .state import CancelToken, Progress, TurnState
+
+if TYPE_CHECKING:
+    from .run import Work
+
+__all__ = ["Flight"]
+
+
+class Flight:
+    """One call, from the moment it was asked for until its outcome is recorded.
+
+    Args:
+        state: the turn.
+        called: the name it was called by.
+        token: cancels it.
+        progress: told how far it is, or None.
+    """
+
+    __slots__ = (
+        "answered_by",
+        "background",
+        "begun",
+        "call",
+        "called",
+        "descriptor",
+        "ended",
+        "healed",
+        "id",
+        "limit_s",
+        "lock",
+        "masked",
+        "ordinal",
+        "progress",
+        "secrets",
+        "setting",
+        "started",
+        "state",
+        "token",
+        "work",
+    )
+
+    def __init__(
+        self, state: TurnState, called: str, token: CancelToken | None, progress: Progress | None
+    ) -> None:
+        self.state = state
+        self.called = called
+        self.ordinal = state.next_ordinal()
+        self.id = f"{state.id}-{self.ordinal}"
+        self.token = token if token is not None else CancelToken(state.cancel)
+        self.progress = progress if progress is not None else state.progress
+        self.begun = time.perf_counter_ns()
+        self.descriptor: Descriptor | None = None
+        self.call: Call | None = None
+        self.masked: dict[str, Any] | None = None
+        self.secrets: tuple[str, ...] = ()
+        self.healed: tuple[str, ...] = ()
+        self.setting: str | None = None
+        self.answered_by: str | None = None
+        self.background = False
+        self.limit_s: float | None = None
+        self.work: Work | None = None
+        #: held while a row is written, so that no outcome is written twice or before its intent.
+        self.lock = threading.Lock()
+        self.started = False
+        self.ended = False
+
+    @property
+    def dist(self) -> str:
+        """The package's name; empty where the tool is unknown."""
+        return self.descriptor.dist if self.descriptor is not None else ""
+
+    @property
+    def name(self) -> str:
+        """The ability's name, or what was called."""
+        return self.descriptor.name if self.descriptor is not None else self.called[:128]

@@ -1,0 +1,187 @@
+"""The two rows of a call on the trail, and what is made of its end."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Mapping
+from typing import TYPE_CHECKING, Any
+
+from .. import schema
+from ..calls import Call, CallRecord
+from ..envelope import render
+from ..errors import LedgerUnavailable
+from ..result import ToolResult
+from .flight import Flight
+from .refusals import Ended, cancelled
+from .results import Results
+from .run import failed
+
+if TYPE_CHECKING:
+    from ..ledger import Trail
+
+__all__ = ["Recorder"]
+
+#: shorter secrets are not taken out of messages: every text would hold one.
+_SHORTEST_SECRET = 3
+
+
+class Recorder:
+    """Writes what calls did, masked, and tells those who watch.
+
+    Args:
+        trail: the ledger's.
+        results: cuts and keeps what is too long.
+        observe: told of each finished call; may raise without effect.
+    """
+
+    def __init__(self, trail: Trail, results: Results, observe: Callable[[CallRecord], None]) -> None:
+        self._trail = trail
+        self._results = results
+        self._observe = observe
+        self._secrets: dict[str, frozenset[tuple[str, ...]]] = {}
+
+    def mask(self, flight: Flight, call: Call, parameters: Mapping[str, Any]) -> None:
+        """Note what may be shown of a call's arguments, and what must be taken out of any text about it."""
+        arguments = dict(call.arguments or {})
+        paths = self._secrets.get(call.descriptor_hash)
+        if paths is None:
+            paths = self._secrets[call.descriptor_hash] = schema.secret_paths(parameters)
+        flight.masked = arguments
+        if paths:
+            flight.masked = schema.mask(arguments, paths)
+            found = set(_differing(arguments, flight.masked))
+            flight.secrets = tuple(sorted(found, key=len, reverse=True))
+
+    def begin(self, flight: Flight) -> Ended | None:
+        """Write that a call is about to run; return its end where it was cancelled meanwhile.
+
+        Raises:
+            LedgerUnavailable: it cannot be written; the call must not run.
+        """
+        with flight.lock:
+            if flight.token.cancelled:
+                return cancelled(flight.name)
+            self._trail.append("call.started", **_columns(flight), arguments=flight.masked)
+            flight.started = True
+        return None
+
+    def finish(self, flight: Flight, ended: Ended) -> str | None:
+        """Record how a call ended and return its envelope; None where that was done before."""
+        with flight.lock:
+            if flight.ended:
+                return None
+            flight.ended = True
+            text, ended = self._rendered(flight, ended)
+            result = ended.result
+            duration = (time.perf_counter_ns() - flight.begun) // 1000
+            recorded = self._append_outcome(flight, ended, duration)
+        if not recorded and flight.started:
+            # It ran, and its intent is on the trail; that the outcome is not is said with the result.
+            text = render(flight.called[:128], result, meta_extra=(("recorded", False),))
+        if result.rich is not None:
+            flight.state.rich[flight.ordinal] = result.rich
+        self._note(flight, result, duration)
+        return text
+
+    def _append_outcome(self, flight: Flight, ended: Ended, duration: int) -> bool:
+        try:
+            self._trail.append(
+                "call.finished" if flight.started else "call.refused",
+                **_columns(flight),
+                status=ended.result.status,
+                code=ended.result.code,
+                arguments=None if flight.started else flight.masked,
+                detail=_detail(flight, ended),
+                duration_us=duration,
+            )
+        except LedgerUnavailable:
+            return False
+        return True
+
+    def _rendered(self, flight: Flight, ended: Ended) -> tuple[str, Ended]:
+        """Return the envelope, and the end it shows: whatever cannot be shown is the ability's failure."""
+        called = flight.called[:128]
+        try:
+            result, facts = self._results.shown(flight.state.principal, ended.result)
+            if "result" in facts and flight.state.reader is not None:
+                flight.state.activate(flight.state.reader)
+            text = render(called, result, meta_extra=facts.items()) if facts else render(called, result)
+        except BaseException as error:  # objects of the ability are looked at here, and may do anything
+            ended = failed(flight.name, error)
+            return render(called, ended.result), ended
+        return text, ended if result is ended.result else Ended(result, ended.detail)
+
+    def _note(self, flight: Flight, result: ToolResult, duration: int) -> None:
+        state, call = flight.state, flight.call
+        record = CallRecord(
+            flight.id,
+            flight.ordinal,
+            flight.dist,
+            flight.name,
+            call.permission if call is not None else flight.name,
+            state.channel.name,
+            state.principal,
+            state.conversation,
+            result.status,
+            result.code,
+            flight.setting,
+            duration,
+            flight.healed,
+        )
+        state.records.append(record)
+        try:
+            self._observe(record)
+        except Exception:  # an observer's mistake costs nobody the call
+            pass
+
+
+def _columns(flight: Flight) -> dict[str, Any]:
+    """Return what every row of a call says."""
+    state, call = flight.state, flight.call
+    return {
+        "call_id": flight.id,
+        "ordinal": flight.ordinal,
+        "channel": state.channel.name,
+        "principal": state.principal,
+        "conversation": state.conversation,
+        "dist": flight.dist or None,
+        "name": flight.name,
+        "permission": call.permission if call is not None else None,
+        "effect": call.effect.value if call is not None else None,
+        "setting": flight.setting,
+        "by": flight.answered_by,
+    }
+
+
+def _detail(flight: Flight, ended: Ended) -> str | None:
+    """Return what the trail is told beside the code, with every secret argument taken out of it."""
+    detail = ended.detail
+    if detail is None:
+        if ended.result.status == "success":
+            return "; ".join(flight.healed) or None
+        detail = ended.result.message
+    for secret in flight.secrets:
+        detail = detail.replace(secret, "•••")
+    return detail
+
+
+def _differing(plain: Any, masked: Any) -> Iterator[str]:
+    """Yield what `plain` holds and `masked` hides, as texts long enough to be searched for."""
+    if isinstance(plain, dict) and isinstance(masked, dict):
+        for key, value in plain.items():
+            yield from _differing(value, masked.get(key))
+    elif isinstance(plain, list) and isinstance(masked, list):
+        for one, other in zip(plain, masked, strict=False):
+            yield from _differing(one, other)
+    elif plain != masked:
+        yield from _leaves(plain)
+
+
+def _leaves(value: Any) -> Iterator[str]:
+    if isinstance(value, dict):
+        value = list(value.values())
+    if isinstance(value, list):
+        for item in value:
+            yield from _leaves(item)
+    elif len(text := str(value)) >= _SHORTEST_SECRET:
+        yield text
