@@ -135,7 +135,7 @@ def _person() -> Approver | None:
     """Return the approver of this terminal, or None where nobody can be asked."""
     from ..gate.approvers import TerminalApprover
 
-    return TerminalApprover() if sys.stdin.isatty() and sys.stderr.isatty() else None
+    return TerminalApprover() if sys.stderr.isatty() else None
 
 
 def _as_dict(frame: Any) -> dict[str, Any]:

@@ -14,8 +14,8 @@ import click
 from attrs import frozen
 
 from ..calls import Answer, AnswerKind
+from ..gate.display import escaped
 from . import exits
-from .output import safe
 
 if TYPE_CHECKING:
     from ..calls import HoldView
@@ -183,7 +183,7 @@ def _exchange(host: Host, exchange: Exchange) -> int:
             continue
         _say("model", f"calls {step.tool} {json.dumps(dict(step.arguments), ensure_ascii=False)}")
         for line in envelope.splitlines():
-            click.echo(f"          {safe(line)}")
+            click.echo(f"          {escaped(line)}")
     return sum(record.status == "error" for record in turn.records)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -13,11 +13,12 @@ from .output import note
 
 if TYPE_CHECKING:
     import click
+    from rich.progress import TaskID
 
     from ..calls import Approver
     from ..host import Host
 
-__all__ = ["home_of", "opened", "plugin_commands", "working"]
+__all__ = ["home_of", "opened", "plugin_commands", "progress", "working"]
 
 
 def home_of(context: click.Context) -> Path | None:
@@ -59,6 +60,26 @@ def working(what: str) -> Iterator[None]:
 
     with Console(stderr=True).status(what):
         yield
+
+
+@contextmanager
+def progress() -> Iterator[Callable[[str, int, int], None]]:
+    """Yield what a long build tells of itself (stage, done, total): a bar on a terminal, else nothing."""
+    if not sys.stderr.isatty():
+        yield lambda stage, done, total: None
+        return
+    from rich.console import Console
+    from rich.progress import Progress
+
+    with Progress(console=Console(stderr=True), transient=True) as bars:
+        tasks: dict[str, TaskID] = {}
+
+        def told(stage: str, done: int, total: int) -> None:
+            if stage not in tasks:
+                tasks[stage] = bars.add_task(stage, total=total)
+            bars.update(tasks[stage], completed=done, total=total)
+
+        yield told
 
 
 def plugin_commands(context: click.Context) -> Mapping[str, click.Command]:

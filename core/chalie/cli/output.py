@@ -9,7 +9,9 @@ from typing import Any, TypeVar
 
 import click
 
-__all__ = ["as_json", "emit", "note", "pairs", "plain", "safe", "table"]
+from ..gate.display import escaped
+
+__all__ = ["as_json", "emit", "note", "pairs", "plain", "table"]
 
 _Command = TypeVar("_Command", bound=Callable[..., Any])
 
@@ -47,21 +49,9 @@ def plain(value: Any) -> Any:
     return list(value) if isinstance(value, Iterable) and not isinstance(value, str | bytes) else str(value)
 
 
-def safe(text: str) -> str:
-    """Return a text that cannot steer a terminal: control, direction and hidden characters escaped."""
-    return "".join(
-        character
-        if character.isprintable()
-        else f"\\u{ord(character):04x}"
-        if ord(character) <= 0xFFFF
-        else f"\\U{ord(character):08x}"
-        for character in text
-    )
-
-
 def note(text: str) -> None:
     """Print a line for people beside the output, on standard error."""
-    click.echo(safe(text), err=True)
+    click.echo(escaped(text), err=True)
 
 
 def table(columns: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
@@ -90,7 +80,7 @@ def _cell(value: object) -> str:
         return "yes" if value else "no"
     if isinstance(value, list | tuple):
         return ", ".join(_cell(item) for item in value)
-    return safe(str(value))
+    return escaped(str(value))
 
 
 def _rich_table(columns: Sequence[str], cells: Sequence[Sequence[str]]) -> None:

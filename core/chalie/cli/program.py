@@ -13,8 +13,8 @@ from typing import Any, Final
 import click
 
 from ..errors import ChalieError
+from ..gate.display import escaped
 from . import exits
-from .output import safe
 
 __all__ = ["COMMANDS", "Program", "program", "run"]
 
@@ -35,7 +35,6 @@ COMMANDS: Final[Mapping[str, str]] = MappingProxyType(
         "permissions": "List, set and remove what tools may do.",
         "approvers": "List, add and remove approver tokens.",
         "trail": "Show what was called, decided and changed.",
-        "evaluate": "Measure how well search finds the right tool for a file of questions.",
         "demo": "Run the main job in a temporary home with a scripted model.",
     }
 )
@@ -119,6 +118,6 @@ def run(words: list[str]) -> int:
 
 def report(error: ChalieError) -> None:
     """Print an expected failure: one line, and the next step below it."""
-    click.echo(f"chalie: {safe(error.message)} [{error.code}]", err=True)
+    click.echo(f"chalie: {escaped(error.message)} [{error.code}]", err=True)
     if error.hint:
-        click.echo(f"  hint: {safe(error.hint)}", err=True)
+        click.echo(f"  hint: {escaped(error.hint)}", err=True)

@@ -52,7 +52,13 @@ def moment(text: str, now: datetime) -> datetime:
 
 @click.command("trail")
 @click.option(
-    "-n", "--limit", type=click.IntRange(min=1), default=50, show_default=True, help="How many rows."
+    "-n",
+    "--limit",
+    metavar="N",
+    type=click.IntRange(min=1),
+    default=50,
+    show_default=True,
+    help="How many rows.",
 )
 @click.option("--event", help="Only this event; with a closing dot all of a kind (`call.`).")
 @click.option("--tool", help="Only this tool, by its own name.")
@@ -63,7 +69,12 @@ def moment(text: str, now: datetime) -> datetime:
 @click.option("--code", help="Only outcomes with this error code.")
 @click.option("--call", "call_id", help="Only the call with this id.")
 @click.option("--since", type=_Moment(), help="Only from then on: 30m, 2h, 7d, or 2026-01-31T09:00.")
-@click.option("--before", type=int, help="Only rows with a smaller id: the last of one page begins the next.")
+@click.option(
+    "--before",
+    type=int,
+    metavar="ID",
+    help="Only rows with a smaller id, to turn the page.",
+)
 @as_json
 @click.pass_context
 def command(

@@ -1,0 +1,115 @@
+"""The pages of the documentation that are made from the code: run this file to write them."""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+import sys
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+
+import click
+
+ROOT = Path(__file__).resolve().parents[2]
+DOCS = ROOT / "docs"
+_MADE = "<!-- made by tests/support/pages.py; change the code, then run it -->\n"
+
+_COMMAND_LINE = """\
+`chalie [--home FOLDER] COMMAND`. Every reading command takes `--json` and then prints nothing but JSON on
+standard output. What is meant for people beside the answer goes to standard error, as does a failure: one
+line with its [error code](error-codes.md), and a hint.
+
+Shell completion: `eval "$(_CHALIE_COMPLETE=bash_source chalie)"` in `~/.bashrc`, the same with `zsh_source`
+in `~/.zshrc`, or `_CHALIE_COMPLETE=fish_source chalie | source` in fish's configuration.
+"""
+_ERROR_CODES = """\
+A code stands in the first line of an error's envelope (`code=`), on the trail and behind a failed command.
+Its meaning never changes. An ability's own errors carry codes of its own besides these.
+"""
+_EVENTS = """\
+The trail holds these, in the order they happened: `chalie trail`, or `host.ledger.trail.query()`. Rows are
+only ever added; retention deletes old ones by age and says so in a row of its own. Arguments that a tool's
+schema marks as secret (`writeOnly`, `format: password`) are masked before they are written.
+
+A call that may run leaves two rows: `call.started` before it runs and `call.finished` after, tied by the
+call's id. After a crash the first stands alone: the call began, and how it ended is not known.
+"""
+
+
+def command_line() -> str:
+    """Return the page of commands, options and exit codes."""
+    from chalie.cli.exits import EXITS
+    from chalie.cli.program import COMMANDS
+
+    parts = ["# Command line\n", _MADE, _COMMAND_LINE, "## Exit codes\n"]
+    parts.append(_table(("code", "means"), EXITS.items()))
+    parts.append("## Commands\n")
+    parts.append(
+        _table(("command", "does"), ((f"[`{name}`](#{name})", line) for name, line in COMMANDS.items()))
+    )
+    for name in COMMANDS:
+        command = importlib.import_module(f"chalie.cli.{name}").command
+        parts += [f"### {name}\n", *_described(command, f"chalie {name}")]
+    return "\n".join(parts)
+
+
+def _described(command: click.Command, path: str) -> list[str]:
+    """Return a command's usage, text and options; click's own formatting differs between its versions."""
+    arguments = [_argument(each) for each in command.params if isinstance(each, click.Argument)]
+    options = [each for each in command.params if isinstance(each, click.Option)]
+    words = [path, *(["[OPTIONS]"] if options else []), *arguments]
+    if isinstance(command, click.Group):
+        words.append("[COMMAND]")
+    parts = [f"`{' '.join(words)}`\n", f"{inspect.cleandoc(command.help or '')}\n"]
+    if options:
+        parts.append(_table(("option", ""), (_option(each) for each in options)))
+    if isinstance(command, click.Group):
+        for name, child in command.commands.items():
+            parts += _described(child, f"{path} {name}")
+    return parts
+
+
+def _argument(argument: click.Argument) -> str:
+    name = argument.metavar or str(argument.name).upper()
+    return name if argument.required or argument.metavar else f"[{name}]"
+
+
+def _option(option: click.Option) -> tuple[str, str]:
+    takes = "" if option.is_flag else f" {option.metavar or option.type.name.upper()}"
+    default = f" Default: {option.default}." if option.show_default else ""
+    return f"`{', '.join(option.opts)}{takes}`", f"{option.help or ''}{default}".replace("|", "\\|")
+
+
+def error_codes() -> str:
+    """Return the page of error codes."""
+    from chalie.cli import exits
+    from chalie.errors import CODES
+
+    rows = ((f"`{code}`", meaning, exits.of(code)) for code, meaning in CODES.items())
+    table = _table(("code", "tells its reader", "exit code of `chalie`"), rows)
+    return "\n".join(["# Error codes\n", _MADE, _ERROR_CODES, table])
+
+
+def events() -> str:
+    """Return the page of events."""
+    from chalie.ledger.trail import EVENTS
+
+    table = _table(("event", "says"), ((f"`{event}`", meaning) for event, meaning in EVENTS.items()))
+    return "\n".join(["# Events\n", _MADE, _EVENTS, table])
+
+
+def _table(columns: Iterable[str], rows: Iterable[Iterable[object]]) -> str:
+    heads = list(columns)
+    lines = [heads, ["---"] * len(heads), *([str(cell) for cell in row] for row in rows)]
+    return "".join(f"| {' | '.join(line)} |\n" for line in lines)
+
+
+def pages() -> Mapping[str, str]:
+    """Return file name -> text of every page that is made from the code."""
+    return {"command-line.md": command_line(), "error-codes.md": error_codes(), "events.md": events()}
+
+
+if __name__ == "__main__":
+    for file, text in pages().items():
+        (DOCS / file).write_text(text, encoding="utf-8")
+        sys.stdout.write(f"{DOCS / file}\n")
