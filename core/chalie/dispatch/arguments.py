@@ -1,0 +1,369 @@
+"""A call's arguments on their way from a model to a tool: taken apart, repaired, checked.
+
+The order is fixed. The host's own parameters come off first. Then a bounded walk makes sure that the rest is JSON of
+a size that can be looked at; keys and values are repaired where there is one way to read them; the action and
+what it requires are checked, all at once; last comes JSON Schema. Everything after this file sees the repaired form.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import threading
+from collections import OrderedDict
+from collections.abc import Mapping, Sequence
+from itertools import islice
+from typing import Any, Final
+
+from attrs import field, frozen
+
+from ..catalogue.descriptor import Descriptor
+from ..errors import ArgumentRefused, SchemaRefused
+from ..names import normal, shown
+from ..result import ToolResult
+from ..schema import INJECTED, digest
+from ..soundness import DEEPEST_DATA, compiled, work_by_depth
+from .healing import Repairs, json_object
+
+__all__ = ["MOST_BYTES", "MOST_VALUES", "Prepared", "prepare", "take_injected"]
+
+#: How many values a call may hold, counting containers.
+MOST_VALUES: Final = 100_000
+#: How long a call's arguments may be, in bytes of JSON.
+MOST_BYTES: Final = 1024 * 1024
+
+# Values times the subschemas that speak of one; about half a second of validating.
+_MOST_WORK: Final = 20_000_000
+_LONGEST_SUMMARY: Final = 500
+_LONGEST_INTEGER_BITS: Final = 4096
+_MOST_PROBLEMS: Final = 5
+_MOST_VALIDATORS: Final = 256
+_YES: Final = frozenset({"true", "yes", "on", "1"})
+_INJECTED_NORMAL: Final = {normal(name): name for name in INJECTED}
+
+
+@frozen
+class Prepared:
+    """Arguments fit to be judged and run.
+
+    Attributes:
+        arguments: repaired, validated, and a copy of its own.
+        healed: each repair in words; empty for arguments that came as they should.
+    """
+
+    arguments: dict[str, Any]
+    healed: tuple[str, ...] = ()
+
+
+def take_injected(arguments: Any) -> tuple[Any, str, bool]:
+    """Take the host's own parameters off a call.
+
+    Args:
+        arguments: what the model sent: a mapping, the JSON text of an object, or None.
+
+    Returns:
+        The rest, what the model says the call is for (empty if it does not), and whether it is to run in
+        the background. `"false"`, `"no"`, `0`, null and whatever is not clearly yes are no. What is no object at
+        all is returned as it is, for `prepare` to refuse.
+    """
+    if isinstance(arguments, (str, bytes, bytearray)) and len(arguments) <= MOST_BYTES:
+        try:
+            arguments = json_object(_text(arguments))
+        except ArgumentRefused:
+            return arguments, "", False
+    if not isinstance(arguments, Mapping):
+        return arguments, "", False
+    rest = dict(arguments)
+    taken = {name: rest.pop(name) for name in INJECTED if name in rest}
+    for key in [key for key in rest if isinstance(key, str) and len(key) < 24]:
+        name = _INJECTED_NORMAL.get(normal(key.strip(" \"'`")))
+        if name is not None and name not in taken:
+            taken[name] = rest.pop(key)
+    return rest, _summary(taken.get("act_summary")), _is_yes(taken.get("async"))
+
+
+def _summary(value: Any) -> str:
+    if value is None:
+        return ""
+    text = value if isinstance(value, str) else repr(value)
+    return text if len(text) <= _LONGEST_SUMMARY else text[: _LONGEST_SUMMARY - 1] + "…"
+
+
+def _is_yes(value: Any) -> bool:
+    if isinstance(value, str):
+        return value.strip().lower() in _YES
+    return value is True or (isinstance(value, (int, float)) and value == 1)
+
+
+def _text(arguments: str | bytes | bytearray) -> str:
+    if isinstance(arguments, str):
+        return arguments
+    try:
+        return bytes(arguments).decode()
+    except UnicodeDecodeError as error:
+        raise ArgumentRefused("the arguments are bytes that are not text") from error
+
+
+def prepare(descriptor: Descriptor, arguments: Any) -> Prepared | ToolResult:
+    """Return a call's arguments ready to be judged and run, or the error the model gets.
+
+    Args:
+        descriptor: of the tool that is called.
+        arguments: what the model sent without the host's own parameters: a mapping, the JSON text of an object,
+            or None for no arguments.
+
+    The errors are `arguments-too-large`, `ambiguous-param`, `unknown-action`, `missing-params` (all at once) and
+    `invalid-param` (the first five, each with its path). No error shows a value, for it may be a secret.
+    """
+    try:
+        checks = _checks_of(descriptor)
+        given = _as_mapping(arguments)
+        values, depth = _walk(given)
+        fixed, healed = checks.repairs.repaired(given if depth == 1 else _copied(given))
+        if healed:
+            values, depth = _walk(fixed)  # decoding may have brought new values to light
+        _check_action(descriptor, checks.repairs, fixed, healed)
+        if values * checks.work[min(depth, len(checks.work) - 1)] > _MOST_WORK:
+            raise _too_large("take too long to check against the tool's alternatives")
+        if checks.validator.is_valid(fixed):
+            return Prepared(fixed, tuple(healed))
+        return _invalid(checks, fixed)
+    except ArgumentRefused as refused:
+        return ToolResult.error(refused.message, code=refused.code, hint=refused.hint, valid=refused.valid)
+    except (
+        SchemaRefused
+    ) as refused:  # checked when the package was described; only a hand-made descriptor gets here
+        return ToolResult.error(refused.message, code=refused.code, hint=refused.hint)
+
+
+@frozen
+class _Checks:
+    """What one descriptor's arguments are checked with, made once.
+
+    Attributes:
+        validator: the compiled schema.
+        repairs: what can be repaired.
+        work: by depth, how many subschemas may speak of one value (see `work_by_depth`).
+    """
+
+    validator: Any
+    repairs: Repairs
+    work: tuple[int, ...] = field(converter=lambda work: _heaviest(work))
+
+
+def _heaviest(work: Sequence[int]) -> tuple[int, ...]:
+    """Return, for data so deep, the greatest work at any depth up to there."""
+    heaviest: list[int] = []
+    for amount in work:
+        heaviest.append(max(amount, heaviest[-1] if heaviest else 0))
+    return tuple(heaviest)
+
+
+_kept: OrderedDict[str, _Checks] = OrderedDict()
+_kept_lock = threading.Lock()
+
+
+def _checks_of(descriptor: Descriptor) -> _Checks:
+    key = descriptor.hash or digest([descriptor.parameters, dict(descriptor.aliases)])
+    with _kept_lock:
+        checks = _kept.get(key)
+        if checks is not None:
+            _kept.move_to_end(key)
+            return checks
+    parameters = descriptor.parameters
+    checks = _Checks(compiled(parameters), Repairs(parameters, descriptor.aliases), work_by_depth(parameters))
+    with _kept_lock:
+        _kept[key] = checks
+        while len(_kept) > _MOST_VALIDATORS:
+            _kept.popitem(last=False)
+    return checks
+
+
+def _as_mapping(arguments: Any) -> Mapping[str, Any]:
+    if arguments is None:
+        return {}
+    if isinstance(arguments, (str, bytes, bytearray)):
+        if len(arguments) > MOST_BYTES:
+            raise _too_large(f"are over {MOST_BYTES} bytes")
+        text = _text(arguments)
+        return json_object(text) if text.strip() else {}
+    if not isinstance(arguments, Mapping):
+        raise ArgumentRefused(
+            f"the arguments are a {type(arguments).__name__}", hint="pass the arguments as one JSON object"
+        )
+    return arguments
+
+
+def _too_large(reason: str) -> ArgumentRefused:
+    return ArgumentRefused(
+        f"the arguments {reason}",
+        code="arguments-too-large",
+        hint="pass less in one call, or keep it in a file or result and pass its name",
+    )
+
+
+def _walk(arguments: Mapping[str, Any]) -> tuple[int, int]:
+    """Return how many values the arguments hold and how deep containers lie, without recursion.
+
+    Deep data overflows the stack of the validator, which ends the process; so this walk comes before it.
+
+    Raises:
+        ArgumentRefused: they are too deep, too many or too long, or something in them is no JSON.
+    """
+    level: list[tuple[str, Any]] = [("", arguments)]
+    values = size = depth = 0
+    while level:
+        depth += 1
+        if depth > DEEPEST_DATA:
+            raise _too_large(f"are nested over {DEEPEST_DATA} levels deep")
+        following: list[tuple[str, Any]] = []
+        for path, container in level:
+            values += len(container) + 1
+            if values > MOST_VALUES:
+                raise _too_large(f"hold over {MOST_VALUES} values")
+            is_object = isinstance(container, Mapping)
+            for key, value in container.items() if is_object else enumerate(container):
+                if is_object:
+                    if not isinstance(key, str):
+                        raise ArgumentRefused(f"the key {key!r:.80} in {path or 'the arguments'} is no text")
+                    size += len(key) if key.isascii() else _bytes(key, path)
+                if isinstance(value, str):
+                    size += len(value) if value.isascii() else _bytes(value, _step(path, key))
+                elif isinstance(value, (Mapping, list, tuple)):
+                    following.append((_step(path, key), value))
+                elif value is not None and not isinstance(value, bool):
+                    size += _number(value, _step(path, key))
+        if size + 4 * values > MOST_BYTES:
+            raise _too_large(f"are over {MOST_BYTES} bytes")
+        level = following
+    return values, depth
+
+
+def _step(path: str, key: Any) -> str:
+    if isinstance(key, int):
+        return f"{path}[{key}]"
+    return f"{path}.{shown(key[:80])}" if path else shown(key[:80])
+
+
+def _bytes(text: str, path: str) -> int:
+    try:
+        return len(text.encode())
+    except UnicodeEncodeError as error:
+        raise ArgumentRefused(
+            f"{path or 'a key'} holds half of a surrogate pair, which is no character",
+            hint="pass whole characters",
+        ) from error
+
+
+def _number(value: Any, path: str) -> int:
+    """Return about how long a number is in JSON; refuse what is no number that JSON can hold."""
+    if isinstance(value, int) and value.bit_length() <= _LONGEST_INTEGER_BITS:
+        return value.bit_length() // 3
+    if isinstance(value, float) and math.isfinite(value):
+        return 8
+    what = "a number JSON cannot hold" if isinstance(value, (int, float)) else f"a {type(value).__name__}"
+    raise ArgumentRefused(f"{path} is {what}", hint="pass text, finite numbers, booleans, lists and objects")
+
+
+def _copied(value: Any) -> Any:
+    """Return walked arguments as containers of their own: what is approved cannot change under the approval."""
+    if isinstance(value, Mapping):
+        return {str(key): _copied(item) for key, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_copied(item) for item in value]
+    return value
+
+
+def _check_action(
+    descriptor: Descriptor, repairs: Repairs, arguments: dict[str, Any], healed: list[str]
+) -> None:
+    """Refuse an action the tool does not have, and a call that leaves out what it requires."""
+    if not (repairs.required or descriptor.actions):
+        return
+    action = arguments.get("action")
+    if descriptor.actions and not descriptor.classifies:
+        if action is None:
+            action = _default_action(descriptor, arguments, healed)
+        elif action not in descriptor.actions:
+            raise ArgumentRefused(
+                f"{descriptor.name} has no action {shown(str(action)[:80])}",
+                code="unknown-action",
+                hint="pass one of its actions as action=",
+                valid=tuple(descriptor.actions),
+            )
+    needed = descriptor.action_required.get(action, ()) if isinstance(action, str) else ()
+    missing = [name for name in dict.fromkeys(needed) if arguments.get(name) is None]
+    missing += [
+        name
+        for name in repairs.required
+        if name not in missing and (name not in arguments or repairs.is_absent(name, arguments[name]))
+    ]
+    if missing:
+        who = f"{descriptor.name} {action}" if needed and action else descriptor.name
+        raise ArgumentRefused(
+            f"{who} requires {_listed(missing)}",
+            code="missing-params",
+            hint=f"pass {_listed([f'{name}=' for name in missing])}",
+            valid=tuple(descriptor.actions) if missing == ["action"] else tuple(missing),
+        )
+
+
+def _default_action(descriptor: Descriptor, arguments: dict[str, Any], healed: list[str]) -> str | None:
+    """Put the schema's own default in place of an action that is absent: gate and tool then see the same."""
+    declared = (descriptor.parameters.get("properties") or {}).get("action")
+    default = declared.get("default") if isinstance(declared, Mapping) else None
+    if not isinstance(default, str) or default not in descriptor.actions:
+        raise ArgumentRefused(
+            f"{descriptor.name} requires action",
+            code="missing-params",
+            hint="pass one of its actions as action=",
+            valid=tuple(descriptor.actions),
+        )
+    arguments["action"] = default
+    healed.append(f"took action={default}, its default, since none was passed")
+    return default
+
+
+def _listed(names: Sequence[str]) -> str:
+    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
+
+
+def _invalid(checks: _Checks, arguments: dict[str, Any]) -> ToolResult:
+    """Return what the validator has against the arguments: each problem with its path, no values shown."""
+    problems = list(islice(checks.validator.iter_errors(arguments), _MOST_PROBLEMS + 1))
+    lines = [f"{_path(problem)}: {_reason(problem)}" for problem in problems[:_MOST_PROBLEMS]]
+    if len(problems) > _MOST_PROBLEMS:
+        lines.append("and more")
+    first = problems[0]
+    details = first.kind.as_dict()
+    hint = f"correct {_path(first)}"
+    valid: tuple[str, ...] = ()
+    if first.kind.name == "enum":
+        hint = f"pass one of the listed values as {_path(first)}"
+        valid = tuple(
+            option if isinstance(option, str) else json.dumps(option) for option in details["options"]
+        )
+    elif first.kind.name == "additionalProperties":
+        hint = "leave out what the tool does not have"
+        valid = tuple(checks.repairs.names) if not first.instance_path else ()
+    elif first.kind.name == "type":
+        hint = f"pass {_path(first)} as {' or '.join(details['types'])}"
+    return ToolResult.error(
+        "; ".join(lines)[:2000], code="invalid-param", hint=hint, valid=valid[:100], path=_path(first)[:200]
+    )
+
+
+def _path(problem: Any) -> str:
+    path = ""
+    for step in problem.instance_path:
+        path = _step(path, step)
+    return path or "the arguments"
+
+
+def _reason(problem: Any) -> str:
+    """Return a validator's reason; for alternatives, what each of the first three has against the value."""
+    context = problem.kind.as_dict().get("context")
+    if not context or not any(context):
+        return str(problem.message)[:300]
+    reasons = dict.fromkeys(str(branch[0].message)[:120] for branch in context[:3] if branch)
+    return f"fits none of its alternatives ({'; '.join(reasons)})"
