@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import os
 import shlex
 import shutil
 import subprocess
@@ -83,9 +84,11 @@ def distribution_of(requirement: str) -> str | None:
             return str(parse_wheel_filename(file)[0])
         if file.endswith((".tar.gz", ".zip")):
             return str(parse_sdist_filename(file)[0])
-        folder = Path(requirement.partition("[")[0])
-        if folder.is_dir():
-            return _project_name(folder)
+        # as pip tells a folder from a name: by a separator or a leading dot, never by what lies around here
+        if os.sep in requirement or requirement.startswith("."):
+            folder = Path(requirement.partition("[")[0])
+            if folder.is_dir():
+                return _project_name(folder)
         return str(canonicalize_name(Requirement(requirement).name))
     except (InvalidRequirement, InvalidWheelFilename, InvalidSdistFilename):
         return None

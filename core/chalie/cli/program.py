@@ -12,6 +12,7 @@ from typing import Any, Final
 
 import click
 
+from .. import __version__
 from ..errors import ChalieError
 from ..gate.display import escaped
 from . import exits
@@ -81,7 +82,7 @@ class Program(click.Group):
     type=click.Path(file_okay=False, path_type=Path),
     help="The home folder. Default: $CHALIE_HOME, else the platform's user data folder + chalie.",
 )
-@click.version_option(None, "-V", "--version", package_name="chalie", message="%(prog)s %(version)s")
+@click.version_option(__version__, "-V", "--version", message="%(prog)s %(version)s")
 @click.pass_context
 def program(context: click.Context, home: Path | None) -> None:
     """Host the tools of AI agents: find them, call them through the gate, keep control of what they may do.
