@@ -127,8 +127,8 @@ class Ability(ABC):
         for method in _SEALED:
             if getattr(cls, method) is not getattr(Ability, method):
                 raise TypeError(
-                    f"{cls.__module__}.{cls.__qualname__} may not redefine {method}(): the host makes it the same "
-                    "way for every ability. Change parameters() or summary() instead"
+                    f"{cls.__module__}.{cls.__qualname__} may not redefine {method}(): the host makes it "
+                    "the same way for every ability. Change parameters() or summary() instead"
                 )
 
     @abstractmethod
@@ -238,7 +238,7 @@ class Ability(ABC):
             params: what `run` got.
             name: the parameter's name.
             default: what an absent or null argument stands for.
-            choices: the accepted values; text is compared without regard to case, and returned as listed here.
+            choices: the accepted values; text is compared without regard to case and returned as listed.
             clamp: (lowest, highest): a number beyond is brought to the nearer end.
             required: refuse the call where the argument is absent or null.
 

@@ -9,9 +9,9 @@ A hook is a plain function marked with `hookimpl` in the module that the entry p
         if call.effect is SideEffect.DESTRUCTIVE:
             return Limit("must_ask", "nothing is deleted without a person")
 
-An implementation takes those of a hook's arguments that it needs, by name. The host calls each one by itself and
-catches what it raises, so one plugin's failure is never another's. Hook wrappers are refused on the hooks that
-decide. What a plugin says is stamped with its distribution by the host; it cannot speak as another.
+An implementation takes those of a hook's arguments that it needs, by name. The host calls each one by itself
+and catches what it raises, so one plugin's failure is never another's. Hook wrappers are refused on the hooks
+that decide. What a plugin says is stamped with its distribution by the host; it cannot speak as another.
 """
 
 from __future__ import annotations
@@ -49,11 +49,12 @@ DECIDING: Final[frozenset[str]] = frozenset({"review_call", "limit_call"})
 def review_call(call: Call) -> Opinion | None:
     """Say what you think of a call on which the person has set nothing.
 
-    When: before each call that no permission row and no internal rule settles, on the gate's own thread. Policies
-        run one after another under one deadline (`gate.deadline_ms`, 1000 by default).
+    When: before each call that no permission row and no internal rule settles, on the gate's own thread.
+        Policies run one after another under one deadline (`gate.deadline_ms`, 1000 by default).
     May return: `Opinion("allow", reason)`, `Opinion("ask", reason)`, or None for no opinion.
-    Conflicts: `ask` goes before `allow`; order of installation never matters. `allow` counts only once
-        a person has trusted the policy; until then it is shown and has no effect. To refuse, use `limit_call`.
+    Conflicts: `ask` goes before `allow`; order of installation never matters. `allow` counts only
+        once a person has trusted the policy; until then it is shown and has no effect. To refuse, use
+        `limit_call`.
     Failure: raising, overrunning the deadline or returning anything else denies the call.
     """
 
@@ -96,8 +97,8 @@ def hold_changed(change: HoldChange) -> None:
 def generation_published(generation_id: str, added: Sequence[str], removed: Sequence[str]) -> None:
     """Observe a new generation of catalogue and indexes.
 
-    When: after a running host has gone over to it. `added` and `removed` hold `distribution:name` of abilities;
-        one whose descriptor changed is in both.
+    When: after a running host has gone over to it. `added` and `removed` hold `distribution:name` of
+        abilities; one whose descriptor changed is in both.
     May return: nothing; what is returned is ignored.
     Conflicts: none; every implementation is called.
     Failure: is logged with the plugin's name and changes nothing.
@@ -105,12 +106,13 @@ def generation_published(generation_id: str, added: Sequence[str], removed: Sequ
 
 
 @hookspec
-def register_commands() -> Mapping[str, click.Command] | None:  # type: ignore[empty-body]
+def register_commands() -> Mapping[str, click.Command] | None:
     """Add commands to the `chalie` command line.
 
-    When: only for `chalie --help` and for a command the host does not know, so a plugin never slows the others.
+    When: only for `chalie --help` and for a command the host does not know, so a plugin never slows the
+        others.
     May return: name -> click command; names are `[a-z][a-z0-9-]*`. None for no commands.
-    Conflicts: a name of the host's own is refused; of two plugins' commands with one name neither runs, and both
-        are named.
+    Conflicts: a name of the host's own is refused; of two plugins' commands with one name neither runs, and
+        both are named.
     Failure: leaves that plugin's commands out, with one line on standard error.
     """

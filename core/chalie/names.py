@@ -114,7 +114,7 @@ def check_name(name: str) -> None:
     if name in RESERVED or name.startswith(_MCP_PREFIX):
         raise NameRefused(
             f"the name {shown(name)} belongs to the host",
-            hint=f"choose a name that is not {', '.join(sorted(RESERVED))} and does not begin with {_MCP_PREFIX}",
+            hint=f"{', '.join(sorted(RESERVED))} and whatever begins with {_MCP_PREFIX} are taken",
         )
     if not _NATIVE.fullmatch(name):
         raise NameRefused(

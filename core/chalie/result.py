@@ -29,7 +29,7 @@ class ToolResult:
     Attributes:
         status: `success` or `error`.
         body: of a success: text, or any JSON value; None for nothing to say. None for an error.
-        rich: what a chat's user interface may draw beside the text (an image, a card); the model never sees it.
+        rich: what a chat may draw beside the text (an image, a card); the model never sees it.
         meta: short facts about the result, flat: a count, a source, a unit. Shown in the frame's first line.
         message: of an error: one sentence for the model, what is wrong and with what.
         code: of an error: a stable kebab-case word, one of `chalie.errors.CODES` or the author's own.
@@ -123,5 +123,6 @@ def _scalar(key: str, value: Any) -> Scalar:
             raise ValueError(f"meta {key}={value!r} is no number JSON knows: leave it out or pass text")
         return float(value)
     raise TypeError(
-        f"meta {key}= is a {type(value).__name__}; meta is flat (text, numbers, booleans, None): put it in the body"
+        f"meta {key}= is a {type(value).__name__}, but meta is flat (text, numbers, booleans, None); "
+        "put it in the body"
     )

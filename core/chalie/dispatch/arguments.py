@@ -1,8 +1,9 @@
 """A call's arguments on their way from a model to a tool: taken apart, repaired, checked.
 
-The order is fixed. The host's own parameters come off first. Then a bounded walk makes sure that the rest is JSON of
-a size that can be looked at; keys and values are repaired where there is one way to read them; the action and
-what it requires are checked, all at once; last comes JSON Schema. Everything after this file sees the repaired form.
+The order is fixed. The host's own parameters come off first. Then a bounded walk makes sure that the rest is
+JSON of a size that can be looked at; keys and values are repaired where there is one way to read them; the
+action and what it requires are checked, all at once; last comes JSON Schema. Everything after this file sees
+the repaired form.
 """
 
 from __future__ import annotations
@@ -12,17 +13,16 @@ import math
 import threading
 from collections import OrderedDict
 from collections.abc import Mapping, Sequence
-from itertools import islice
+from itertools import accumulate, islice
 from typing import Any, Final
 
-from attrs import field, frozen
+from attrs import frozen
 
 from ..catalogue.descriptor import Descriptor
 from ..errors import ArgumentRefused, SchemaRefused
 from ..names import normal, shown
 from ..result import ToolResult
-from ..schema import INJECTED, digest
-from ..soundness import DEEPEST_DATA, compiled, work_by_depth
+from ..schema import DEEPEST_DATA, INJECTED, compiled, digest, work_by_depth
 from .healing import Repairs, json_object
 
 __all__ = ["MOST_BYTES", "MOST_VALUES", "Prepared", "prepare", "take_injected"]
@@ -63,8 +63,8 @@ def take_injected(arguments: Any) -> tuple[Any, str, bool]:
 
     Returns:
         The rest, what the model says the call is for (empty if it does not), and whether it is to run in
-        the background. `"false"`, `"no"`, `0`, null and whatever is not clearly yes are no. What is no object at
-        all is returned as it is, for `prepare` to refuse.
+        the background. `"false"`, `"no"`, `0`, null and whatever is not clearly yes are no. What is no object
+        at all is returned as it is, for `prepare` to refuse.
     """
     if isinstance(arguments, (str, bytes, bytearray)) and len(arguments) <= MOST_BYTES:
         try:
@@ -109,11 +109,11 @@ def prepare(descriptor: Descriptor, arguments: Any) -> Prepared | ToolResult:
 
     Args:
         descriptor: of the tool that is called.
-        arguments: what the model sent without the host's own parameters: a mapping, the JSON text of an object,
-            or None for no arguments.
+        arguments: what the model sent without the host's own parameters: a mapping, the JSON text of an
+            object, or None for no arguments.
 
-    The errors are `arguments-too-large`, `ambiguous-param`, `unknown-action`, `missing-params` (all at once) and
-    `invalid-param` (the first five, each with its path). No error shows a value, for it may be a secret.
+    The errors are `arguments-too-large`, `ambiguous-param`, `unknown-action`, `missing-params` (all at once)
+    and `invalid-param` (the first five, each with its path). No error shows a value, for it may be a secret.
     """
     try:
         checks = _checks_of(descriptor)
@@ -130,9 +130,7 @@ def prepare(descriptor: Descriptor, arguments: Any) -> Prepared | ToolResult:
         return _invalid(checks, fixed)
     except ArgumentRefused as refused:
         return ToolResult.error(refused.message, code=refused.code, hint=refused.hint, valid=refused.valid)
-    except (
-        SchemaRefused
-    ) as refused:  # checked when the package was described; only a hand-made descriptor gets here
+    except SchemaRefused as refused:  # only of a descriptor that no describing process has checked
         return ToolResult.error(refused.message, code=refused.code, hint=refused.hint)
 
 
@@ -143,20 +141,12 @@ class _Checks:
     Attributes:
         validator: the compiled schema.
         repairs: what can be repaired.
-        work: by depth, how many subschemas may speak of one value (see `work_by_depth`).
+        work: for data so deep, how many subschemas may speak of one of its values (see `work_by_depth`).
     """
 
     validator: Any
     repairs: Repairs
-    work: tuple[int, ...] = field(converter=lambda work: _heaviest(work))
-
-
-def _heaviest(work: Sequence[int]) -> tuple[int, ...]:
-    """Return, for data so deep, the greatest work at any depth up to there."""
-    heaviest: list[int] = []
-    for amount in work:
-        heaviest.append(max(amount, heaviest[-1] if heaviest else 0))
-    return tuple(heaviest)
+    work: tuple[int, ...]
 
 
 _kept: OrderedDict[str, _Checks] = OrderedDict()
@@ -171,7 +161,8 @@ def _checks_of(descriptor: Descriptor) -> _Checks:
             _kept.move_to_end(key)
             return checks
     parameters = descriptor.parameters
-    checks = _Checks(compiled(parameters), Repairs(parameters, descriptor.aliases), work_by_depth(parameters))
+    work = tuple(accumulate(work_by_depth(parameters), max))
+    checks = _Checks(compiled(parameters), Repairs(parameters, descriptor.aliases), work)
     with _kept_lock:
         _kept[key] = checks
         while len(_kept) > _MOST_VALIDATORS:
@@ -266,7 +257,7 @@ def _number(value: Any, path: str) -> int:
 
 
 def _copied(value: Any) -> Any:
-    """Return walked arguments as containers of their own: what is approved cannot change under the approval."""
+    """Return walked arguments as containers of their own, so what is approved cannot change afterwards."""
     if isinstance(value, Mapping):
         return {str(key): _copied(item) for key, item in value.items()}
     if isinstance(value, (list, tuple)):
@@ -299,11 +290,13 @@ def _check_action(
         if name not in missing and (name not in arguments or repairs.is_absent(name, arguments[name]))
     ]
     if missing:
+        unknown = [shown(key[:80]) for key in arguments if key not in repairs.names][:5]
         who = f"{descriptor.name} {action}" if needed and action else descriptor.name
         raise ArgumentRefused(
             f"{who} requires {_listed(missing)}",
             code="missing-params",
-            hint=f"pass {_listed([f'{name}=' for name in missing])}",
+            hint=f"pass {_listed([f'{name}=' for name in missing])}"
+            + (f"; {_listed(unknown)} is no parameter of it" if unknown else ""),
             valid=tuple(descriptor.actions) if missing == ["action"] else tuple(missing),
         )
 

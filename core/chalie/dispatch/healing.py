@@ -1,8 +1,8 @@
 """Repair of arguments that a model mangled, where there is exactly one way to read them.
 
-Keys come with stray quotes or in another spelling; lists, numbers and whole calls come as JSON text. Each repair is
-told in words, so that the record, and the person who is asked, see what was understood. Nothing is guessed: what
-could mean two things is refused or left for the validator, and one value never replaces another.
+Keys come with stray quotes or in another spelling; lists, numbers and whole calls come as JSON text. Each
+repair is told in words, so that the record, and the person who is asked, see what was understood. Nothing is
+guessed: what could mean two things is refused or left to the validator, and no value replaces another.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import Any, Final
 
 from ..errors import ArgumentRefused
 from ..names import normal, shown
-from ..soundness import DEEPEST_DATA, resolved
+from ..schema import DEEPEST_DATA, resolved
 
 __all__ = ["Repairs", "json_object"]
 
@@ -176,11 +176,11 @@ class Repairs:
         return sorted(self._spellings.get(bare) or self._aliases.get(bare) or ())
 
     def _whole_call(self, arguments: Mapping[str, Any]) -> dict[str, Any] | None:
-        """Return the arguments that a call of one single weird key holds, or None where it is not such a call."""
+        """Return the arguments that a call of one single weird key holds, or None where it is none."""
         if len(arguments) != 1:
             return None
         ((key, value),) = arguments.items()
-        if '"' not in key or ":" not in key and not isinstance(value, str):
+        if '"' not in key or (":" not in key and not isinstance(value, str)):
             return None
         candidates = [key, "{" + key + "}"] if value in (None, "", True) or value == {} else []
         if isinstance(value, str):
@@ -200,7 +200,7 @@ class Repairs:
     def _value(
         self, value: Any, schemas: tuple[Mapping[str, Any], ...], path: str, healed: list[str], depth: int
     ) -> Any:
-        """Return a value with JSON text decoded wherever the schemas about it want something else than text."""
+        """Return a value with JSON text decoded wherever the schemas about it want something but text."""
         if isinstance(value, str):
             kinds = self._kinds(schemas)
             if not kinds or "string" in kinds:

@@ -15,7 +15,7 @@ from typing import Any, Final, TypeVar
 
 import attrs
 
-from .errors import ArgumentRefused, SchemaRefused
+from ..errors import ArgumentRefused, SchemaRefused
 
 __all__ = ["schema_of", "structure"]
 
@@ -41,10 +41,10 @@ def schema_of(cls: type) -> dict[str, Any]:
 
     Fields without a default are required. A field's `metadata` adds any keywords of JSON Schema, as in
     `field(metadata={"description": "in degrees", "minimum": -90})`. Understood are the JSON types, `Literal`,
-    enums, dates, unions, lists, tuples, sets, dicts with text keys and other attrs classes, also recursive ones.
+    enums, dates, unions, lists, tuples, sets, dicts with text keys and other attrs classes, recursive or not.
 
     Raises:
-        SchemaRefused: `cls` is no attrs class, or a field's type has no JSON form; the message names the field.
+        SchemaRefused: `cls` is no attrs class, or a field's type has no JSON form; the field is named.
     """
     definitions: dict[str, Any] = {}
     root = _object(cls, definitions)
