@@ -283,11 +283,15 @@ def import_paths() -> tuple[str, ...]:
     own = _start_folder()
     found: dict[str, None] = {}
     for entry in sys.path:
-        if not isinstance(entry, str) or entry in ("", "."):
+        if not isinstance(entry, str):
+            continue
+        # the interpreter adds its own entry once; the same folder named again was meant
+        if entry in ("", "."):
+            own = None if own == _STARTED_IN else own
             continue
         real = os.path.realpath(entry)
         if real == own:
-            own = None  # the interpreter adds it once; the same folder named again was meant
+            own = None
         elif Path(real).exists():
             found[real] = None
     return tuple(found)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextvars
 import os
 import select
-import shutil
 import threading
 import time
 from collections.abc import Iterator
@@ -29,6 +28,7 @@ _ANSWERS: Final = {
     "no": AnswerKind.DECLINE,
 }
 _TRIES: Final = 3
+_COLUMNS: Final = 80  # of a terminal that does not say
 _LONG: Final = 20  # lines; above that the beginning may have scrolled away
 
 #: when the gate stops waiting (monotonic seconds): nobody is kept at a question whose answer is not heard
@@ -67,11 +67,7 @@ class TerminalApprover:
 
     def _ask(self, hold: HoldView, deadline: float) -> Answer:
         with terminal() as tty:
-            width = shutil.get_terminal_size((80, 24)).columns
-            try:
-                width = os.get_terminal_size(tty).columns or width
-            except OSError:
-                pass
+            width = os.get_terminal_size(tty).columns or _COLUMNS
             _write(tty, "\n".join(prompt_lines(hold, width)) + "\n")
             _forget_typed(tty)
             return Answer(self._answer(tty, hold, deadline), f"terminal:{login()}")

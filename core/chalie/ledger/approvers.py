@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import secrets
 from collections.abc import Callable
 from datetime import UTC, datetime
 
@@ -50,6 +49,8 @@ class Approvers:
         """
         if not label.strip() or len(label) > 64 or not label.isprintable():
             raise ValueError(f"a label is 1 to 64 printable characters, not {label!r}")
+        import secrets
+
         token = f"chalie_{secrets.token_urlsafe(32)}"
         now = self._clock()
         with self._durable().transaction() as connection:

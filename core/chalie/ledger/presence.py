@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import fcntl
 import os
-import secrets
 import threading
 from pathlib import Path
 from typing import Final
@@ -44,7 +43,7 @@ class Presence:
         """
         with self._lock:
             if self._mark is None or self._pid != os.getpid():
-                mark = f"{os.getpid()}-{secrets.token_hex(8)}"
+                mark = f"{os.getpid()}-{os.urandom(8).hex()}"
                 try:
                     self._folder.mkdir(mode=0o700, exist_ok=True)
                     self._file = os.open(self._folder / mark, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600)

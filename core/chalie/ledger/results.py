@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-import secrets
+import os
 from collections.abc import Callable
 from typing import NamedTuple
 
@@ -45,7 +45,7 @@ class Results:
     def put(self, principal: str, body: str) -> str:
         """Keep a body and return its id, which cannot be guessed."""
         data = body.encode("utf-8", "surrogatepass")
-        result_id = secrets.token_hex(8)
+        result_id = os.urandom(8).hex()
         now = self._clock()
         self._durable().write(
             "INSERT INTO results (id, principal, body, size, sha256, at, expires_at) "
