@@ -1,0 +1,419 @@
+"""The host: everything put together, for one home and one Python environment."""
+
+from __future__ import annotations
+
+import getpass
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Final
+
+from .calls import Approver, CallRecord, Channel, Setting, Sight
+from .catalogue.descriptor import Descriptor, Playbook, Problem
+from .channels import channel_named, channels
+from .config import Config, environment_key
+from .dispatch.state import TurnState
+from .errors import ConfigError
+from .ledger import Ledger
+from .pins import OWN, missing_pins, own_descriptors, pinned
+from .search import Kind, Search, Sighted
+from .turn import Turn
+
+if TYPE_CHECKING:
+    import click
+
+    from .ability import Ability
+    from .catalogue.generations import Generation
+    from .catalogue.plugins import Plugins
+    from .catalogue.snapshot import Snapshot
+    from .discovery.found import Found
+    from .dispatch.dispatcher import Dispatcher
+    from .gate.authority import Authority
+    from .gate.gate import Gate
+
+__all__ = ["Host"]
+
+#: the label of the approver token that the process which makes a home holds while it is open.
+_OWN_APPROVER: Final = "the process that made the home"
+
+
+class Host:
+    """The tools of one home, for one agent program. Open it with `Host.open`, close it when done.
+
+    Attributes:
+        config: what `config.toml` and the environment say.
+        ledger: the home's records.
+        gate: decides on every call.
+        channels: every channel by name.
+        authority: proves who may decide.
+        upkeep: keeps this process on the newest generation.
+        approver_token: an approver token of this process alone, where it made the home; else None.
+    """
+
+    def __init__(
+        self,
+        config: Config,
+        ledger: Ledger,
+        *,
+        approver: Approver | None = None,
+        on_delivery: Callable[[str | None, str, str], None] | None = None,
+        fresh: bool = False,
+    ) -> None:
+        from .build import Upkeep
+        from .gate.authority import Authority
+
+        self.config = config
+        self.ledger = ledger
+        self.channels = channels(config)
+        self.authority: Authority = Authority(ledger, config.home)
+        self.approver_token = ledger.approvers.add(_OWN_APPROVER) if fresh else None
+        self._approver = approver
+        self._on_delivery = on_delivery
+        self.upkeep = Upkeep(config, self._published)
+        self._search = Search(config, self.upkeep)
+        self.plugins: Plugins = self._load_plugins()
+        self.gate: Gate = self._make_gate()
+        self.dispatcher: Dispatcher = self._make_dispatcher()
+
+    # opening and closing
+
+    @classmethod
+    def open(
+        cls,
+        home: Path | str | None = None,
+        *,
+        approver: Approver | None = None,
+        on_delivery: Callable[[str | None, str, str], None] | None = None,
+    ) -> Host:
+        """Open the host of a home, making the home where there is none.
+
+        What pip installed since the last start is read in another process; opening waits for it up to
+        `limits.build_wait_s` and then goes on (see `upkeep.pending`).
+
+        Args:
+            home: the folder; default: `CHALIE_HOME`, else the platform's user data folder.
+            approver: who can be asked on channels with a person.
+            on_delivery: told of each finished background call as (conversation, call id, envelope).
+
+        Raises:
+            ConfigError: the configuration cannot be used as written.
+            LedgerUnavailable: the ledger cannot be opened.
+        """
+        config = Config.load(Path(home) if home is not None else None)
+        fresh = not config.ledger_path.exists()
+        ledger = Ledger.open(config.ledger_path, retention=config.retention)
+        try:
+            return cls(config, ledger, approver=approver, on_delivery=on_delivery, fresh=fresh)
+        except BaseException:
+            ledger.close()
+            raise
+
+    @classmethod
+    async def aopen(
+        cls,
+        home: Path | str | None = None,
+        *,
+        approver: Approver | None = None,
+        on_delivery: Callable[[str | None, str, str], None] | None = None,
+    ) -> Host:
+        """Do what `open` does, off the event loop."""
+        import asyncio
+
+        return await asyncio.to_thread(cls.open, home, approver=approver, on_delivery=on_delivery)
+
+    def close(self) -> None:
+        """Take no more calls, give background ones a moment, and let go of every file. Safe to call twice."""
+        self.dispatcher.close()
+        self.upkeep.close()
+        if self.approver_token is not None:
+            self.ledger.approvers.remove(_OWN_APPROVER)
+            self.approver_token = None
+        self.ledger.close()
+
+    async def aclose(self) -> None:
+        """Do what `close` does, off the event loop."""
+        import asyncio
+
+        await asyncio.to_thread(self.close)
+
+    def __enter__(self) -> Host:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    async def __aenter__(self) -> Host:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self.aclose()
+
+    # turns
+
+    def turn(
+        self,
+        channel: str = "chat",
+        *,
+        principal: str | None = None,
+        conversation: str | None = None,
+        client: Mapping[str, Any] | None = None,
+        active: Sequence[str] = (),
+        approver: Approver | None = None,
+    ) -> Turn:
+        """Open one exchange of an agent.
+
+        What was installed, upgraded or removed since the last turn is noticed here.
+
+        Args:
+            channel: a policy channel or one from `config.toml`; a delegate is opened by `Turn.delegate`.
+            principal: on whose behalf; default: the account's login name.
+            conversation: the conversation's id; background results go to its inbox.
+            client: telemetry of the client for abilities to read (time zone, position).
+            active: tools that can be called from the start besides the pinned ones.
+            approver: who can be asked in this turn; default: the host's.
+
+        Raises:
+            ConfigError: there is no such channel, or it is a delegate.
+        """
+        where = channel_named(self.channels, channel)
+        if where.delegate:
+            raise ConfigError(
+                f"{channel!r} is a delegate channel; it takes policy and principal from another turn",
+                hint=f"open it from that turn: turn.delegate({channel!r})",
+            )
+        return self._turn(
+            where,
+            principal=principal or getpass.getuser(),
+            conversation=conversation,
+            client=client or {},
+            active=active,
+            approver=approver or self._approver,
+        )
+
+    async def aturn(
+        self,
+        channel: str = "chat",
+        *,
+        principal: str | None = None,
+        conversation: str | None = None,
+        client: Mapping[str, Any] | None = None,
+        active: Sequence[str] = (),
+        approver: Approver | None = None,
+    ) -> Turn:
+        """Do what `turn` does, off the event loop."""
+        import asyncio
+
+        return await asyncio.to_thread(
+            self.turn,
+            channel,
+            principal=principal,
+            conversation=conversation,
+            client=client,
+            active=active,
+            approver=approver,
+        )
+
+    def inbox(self, conversation: str | None) -> list[str]:
+        """Take the envelopes of background calls that finished for a conversation, oldest first."""
+        return [message.text for message in self.ledger.inbox.take(conversation)]
+
+    # what is installed
+
+    @property
+    def generation(self) -> Generation:
+        """The newest generation this process knows."""
+        return self.upkeep.current()
+
+    @property
+    def snapshot(self) -> Snapshot:
+        """The catalogue of the newest generation."""
+        return self.generation.snapshot
+
+    def problems(self) -> tuple[Problem, ...]:
+        """Return everything set aside, each with the line that fixes it."""
+        return (
+            *self.snapshot.problems(),
+            *self.plugins.problems,
+            *missing_pins(self._doctored(), self.snapshot),
+        )
+
+    def commands(self) -> Mapping[str, click.Command]:
+        """Return the commands that enabled plugins bring to the command line, by name."""
+        found: dict[str, click.Command] = {}
+        for _, value in self.plugins.each("register_commands"):
+            if isinstance(value, Mapping):
+                for name, command in value.items():
+                    found.setdefault(str(name), command)
+        return found
+
+    def find(
+        self,
+        entries: Sequence[str],
+        kind: Kind = "ability",
+        channel: str = "chat",
+        principal: str | None = None,
+    ) -> Found:
+        """Search as `find_tools` and `find_skills` do, seen from a channel, and activate nothing."""
+        where = channel_named(self.channels, channel)
+        return self._search.find(
+            self.generation, entries, kind, self._sight(where, principal or getpass.getuser(), None)
+        )
+
+    def _doctored(self) -> list[Channel]:
+        """Return the channels whose pins a person expects: not a built-in delegate nobody configured."""
+        return [c for c in self.channels.values() if not c.delegate or c.name in self.config.channels]
+
+    # composition
+
+    def _load_plugins(self) -> Plugins:
+        from .build import enabled_plugins
+
+        return enabled_plugins(self.config, self.ledger, self.snapshot)
+
+    def _make_gate(self) -> Gate:
+        from .gate.gate import Gate
+        from .gate.policies import Policies
+
+        options = self.config.gate
+        policies = Policies(
+            self.plugins, required=options.required, deadline_ms=options.deadline_ms, trusted=self._trusts
+        )
+        return Gate(self.ledger, policies, ask_timeout_s=options.ask_timeout_s)
+
+    def _trusts(self, dist: str) -> bool:
+        row = self.snapshot.distribution(dist)
+        return row is not None and self.ledger.enabled.trusted(dist, row.files_hash, environment_key())
+
+    def _make_dispatcher(self) -> Dispatcher:
+        from functools import partial
+
+        from .catalogue.loading import load
+        from .dispatch.dispatcher import Dispatcher
+
+        return Dispatcher(
+            ledger=self.ledger,
+            gate=self.gate,
+            load=partial(load, stale=self.upkeep.stale),
+            config=self.config,
+            embed=self._search.embed,
+            data_folder=self._data_folder,
+            observe=self._observe,
+            deliver=self._deliver,
+        )
+
+    def _turn(
+        self,
+        channel: Channel,
+        *,
+        principal: str,
+        conversation: str | None,
+        client: Mapping[str, Any],
+        active: Sequence[str],
+        approver: Approver | None,
+        parent: TurnState | None = None,
+    ) -> Turn:
+        generation = self.upkeep.current()
+        sight = self._sight(channel, principal, conversation)
+        internal: dict[tuple[str, str], Callable[[], Ability]] = {}
+        state = TurnState(
+            channel=channel,
+            principal=principal,
+            snapshot=generation.snapshot,
+            conversation=conversation,
+            client=client,
+            pinned=pinned(channel, generation.snapshot),
+            internal=internal,
+            reader=own_descriptors()["read_result"],
+            approver=approver if channel.has_person else None,
+            parent=parent.cancel if parent is not None else None,
+        )
+        internal.update(self._makers(generation, state, sight))
+        for name in active:
+            found = generation.snapshot.resolve(name) or generation.snapshot.named(name)
+            if len(found) == 1:
+                state.activate(found[0])
+        return Turn(self.dispatcher, state, self._delegate)
+
+    def _delegate(self, opener: Turn, channel: str) -> Turn:
+        where = channel_named(self.channels, channel)
+        if not where.delegate:
+            raise ConfigError(
+                f"{channel!r} is no delegate channel", hint=f"open it with host.turn({channel!r})"
+            )
+        from attrs import evolve
+
+        above = opener.state
+        return self._turn(
+            evolve(where, policy=above.channel.policy, has_person=above.channel.has_person),
+            principal=above.principal,
+            conversation=above.conversation,
+            client=above.client,
+            active=(),
+            approver=above.approver,
+            parent=above,
+        )
+
+    def _makers(
+        self, generation: Generation, state: TurnState, sight: Sighted
+    ) -> Mapping[tuple[str, str], Callable[[], Ability]]:
+        """Return what makes the host's own abilities, bound to one turn: nothing else can activate tools."""
+        from .meta.find_skills import FindSkills
+        from .meta.find_tools import FindTools
+        from .meta.read_result import ReadResult
+
+        def read(handle: str) -> str | None:
+            kept = self.ledger.results.get(state.principal, handle)
+            return None if kept is None else kept.body
+
+        return {
+            (OWN, "find_tools"): lambda: FindTools(
+                lambda entries: self._search.find(generation, entries, "ability", sight), state.activate
+            ),
+            (OWN, "find_skills"): lambda: FindSkills(
+                lambda entries: self._search.find(generation, entries, "playbook", sight)
+            ),
+            (OWN, "read_result"): lambda: ReadResult(read),
+        }
+
+    def _sight(self, channel: Channel, principal: str, conversation: str | None) -> Sighted:
+        def sight(item: Descriptor | Playbook) -> Sight:
+            if isinstance(item, Playbook):
+                return Sight()
+            return self.gate.sight(item, channel, principal, conversation)
+
+        return sight
+
+    # what the dispatcher and the upkeep tell
+
+    def settings(self, descriptor: Descriptor, permission: str) -> Mapping[str, Setting | None]:
+        """Return the person's setting of a permission on each policy channel; None where there is no row."""
+        rows = self.ledger.permissions
+        found: dict[str, Setting | None] = {}
+        for channel in self.channels.values():
+            if channel.name == channel.policy:
+                row = rows.for_call(channel.name, descriptor.dist, descriptor.name, permission)
+                found[channel.name] = None if row is None else row.setting
+        return found
+
+    def _data_folder(self, dist: str) -> Path:
+        folder = self.config.home / "data" / dist
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        return folder
+
+    def _observe(self, record: CallRecord) -> None:
+        for _ in self.plugins.each("call_finished", record=record):
+            pass
+
+    def _deliver(self, conversation: str | None, call_id: str, text: str) -> None:
+        if self._on_delivery is not None:
+            self._on_delivery(conversation, call_id, text)
+
+    def _published(self, generation_id: str, added: Sequence[str], removed: Sequence[str]) -> None:
+        for _ in self.plugins.each(
+            "generation_published", generation_id=generation_id, added=added, removed=removed
+        ):
+            pass
