@@ -27,7 +27,7 @@ LINES = (
     ("discovery",),
     ("dispatch",),
     ("meta",),
-    ("channels", "turn", "build", "host"),
+    ("channels", "pins", "search", "turn", "build", "host"),
     ("mcp", "authoring", "testing", "cli"),
 )
 RANK = {room: rank for rank, line in enumerate(LINES) for room in line}
