@@ -56,7 +56,7 @@ def command_line() -> str:
 def _described(command: click.Command, path: str) -> list[str]:
     """Return a command's usage, text and options; click's own formatting differs between its versions."""
     arguments = [_argument(each) for each in command.params if isinstance(each, click.Argument)]
-    options = [each for each in command.params if isinstance(each, click.Option)]
+    options = [each for each in command.params if isinstance(each, click.Option) and not each.hidden]
     words = [path, *(["[OPTIONS]"] if options else []), *arguments]
     if isinstance(command, click.Group):
         words.append("[COMMAND]")

@@ -9,7 +9,7 @@ import click
 
 from ..errors import ChalieError
 from . import exits
-from .opening import opened
+from .opening import built, opened
 from .output import note
 from .proof import proven
 
@@ -22,8 +22,9 @@ __all__ = ["command", "powers", "row"]
 
 @click.command("enable")
 @click.argument("names", nargs=-1, required=True, metavar="NAME...")
+@click.option("--installed", is_flag=True, hidden=True, help="An installer has just run to its end.")
 @click.pass_context
-def command(context: click.Context, names: tuple[str, ...]) -> int:
+def command(context: click.Context, names: tuple[str, ...], installed: bool) -> int:
     """Enable packages: their tools may be read and called, their policies and plugins loaded.
 
     Policies and plugins run with the host's own powers, so enabling those, or anything that was disabled,
@@ -32,6 +33,8 @@ def command(context: click.Context, names: tuple[str, ...]) -> int:
     """
     from packaging.utils import canonicalize_name
 
+    if installed:
+        built(context, finished=True)
     with opened(context) as host:
         worst = exits.OK
         for name in names:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from . import exits
-from .opening import home_of, opened, progress
+from .opening import built, opened
 from .output import as_json, emit, note
 
 __all__ = ["command"]
@@ -13,19 +13,15 @@ __all__ = ["command"]
 
 @click.command("index")
 @click.option("--rebuild", is_flag=True, help="Read every package again, as if none had been read before.")
+@click.option("--installed", is_flag=True, hidden=True, help="An installer has just run to its end.")
 @as_json
 @click.pass_context
-def command(context: click.Context, rebuild: bool, json_: bool) -> int:
+def command(context: click.Context, rebuild: bool, installed: bool, json_: bool) -> int:
     """Compare every installed file with the catalogue and rebuild what differs.
 
     Exit code 1 if something installed could not be read; `chalie doctor` says what and why.
     """
-    from ..build import build
-    from ..config import Config
-
-    config = Config.load(home_of(context))
-    with progress() as told:
-        build(config, full=True, progress=told, **({"rebuild": True} if rebuild else {}))
+    built(context, full=True, rebuild=rebuild, finished=installed)
     with opened(context) as host:
         counts = host.snapshot.counts()
         generation = host.generation.id

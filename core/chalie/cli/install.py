@@ -55,7 +55,8 @@ def command(
     for each, name in names.items():
         if name is None:
             note(f"{each} names no distribution, so nothing of it was enabled; see `chalie list`")
-    return in_fresh_process(context, ["enable", *(name for name in names.values() if name)], token)
+    known = [name for name in names.values() if name]
+    return in_fresh_process(context, ["enable", "--installed", *known] if known else ["index"], token)
 
 
 def _more(*, pre: bool, no_index: bool, index_url: str | None, find_links: Sequence[str]) -> list[str]:

@@ -3,22 +3,22 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ..errors import ChalieError
+from ..gate.display import escaped
 from .output import note
 
 if TYPE_CHECKING:
     import click
-    from rich.progress import TaskID
 
     from ..calls import Approver
     from ..host import Host
 
-__all__ = ["home_of", "opened", "plugin_commands", "progress", "working"]
+__all__ = ["built", "home_of", "opened", "plugin_commands", "working"]
 
 
 def home_of(context: click.Context) -> Path | None:
@@ -62,22 +62,41 @@ def working(what: str) -> Iterator[None]:
         yield
 
 
+def built(
+    context: click.Context, *, full: bool = False, rebuild: bool = False, finished: bool = False
+) -> None:
+    """Bring the catalogue up to what is installed, in this process, with a bar on a terminal.
+
+    Args:
+        context: the command's context.
+        full: compare the bytes of every file.
+        rebuild: read every package again.
+        finished: the installer has run to its end, so that young files are no reason to wait.
+    """
+    from ..build import build
+    from ..catalogue.footprint import QUIET_S
+    from ..config import Config
+
+    config = Config.load(home_of(context))
+    with _progress() as told:
+        build(config, full=full, rebuild=rebuild, progress=told, quiet_s=0.0 if finished else QUIET_S)
+
+
 @contextmanager
-def progress() -> Iterator[Callable[[str, int, int], None]]:
-    """Yield what a long build tells of itself (stage, done, total): a bar on a terminal, else nothing."""
+def _progress() -> Iterator[Callable[[int, int, Sequence[str]], None]]:
+    """Yield what a build tells of itself: packages read, of how many, and the names of those being read."""
     if not sys.stderr.isatty():
-        yield lambda stage, done, total: None
+        yield lambda done, total, reading: None
         return
     from rich.console import Console
     from rich.progress import Progress
 
     with Progress(console=Console(stderr=True), transient=True) as bars:
-        tasks: dict[str, TaskID] = {}
+        bar = bars.add_task("looking at what is installed", total=None)
 
-        def told(stage: str, done: int, total: int) -> None:
-            if stage not in tasks:
-                tasks[stage] = bars.add_task(stage, total=total)
-            bars.update(tasks[stage], completed=done, total=total)
+        def told(done: int, total: int, reading: Sequence[str]) -> None:
+            what = f"reading {escaped(reading[0])}" if reading else "building the indexes"
+            bars.update(bar, description=what, completed=done, total=total or None)
 
         yield told
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from . import installer
+from . import exits, installer
 from .install import in_fresh_process
 
 __all__ = ["command"]
@@ -23,4 +23,5 @@ def command(context: click.Context, names: tuple[str, ...], yes: bool) -> int:
     if not yes:
         click.confirm(f"Uninstall {', '.join(names)}?", abort=True, err=True)
     installer.run("uninstall", names)
-    return in_fresh_process(context, ["index"], token)
+    code = in_fresh_process(context, ["index", "--installed"], token)
+    return exits.OK if code == exits.NOTHING else code  # other packages' problems are not this command's
