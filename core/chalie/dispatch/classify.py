@@ -36,11 +36,7 @@ def derived(descriptor: Descriptor, classify: Callable[[], Any]) -> Asked:
     """
     try:
         action = classify()
-    except (
-        BaseException
-    ) as error:  # SystemExit and the like included; a person's Ctrl-C is not package code's
-        if isinstance(error, KeyboardInterrupt):
-            raise
+    except Exception:
         action = None
     return _named(descriptor, action)
 

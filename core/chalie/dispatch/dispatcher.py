@@ -137,7 +137,7 @@ class Dispatcher:
             return self._finish(flight, ended) or ""
         except KeyboardInterrupt:
             flight.token.cancel()
-            self._finish(flight, cancelled(flight.name))
+            self._finish(flight, _abandoned(flight))
             raise
 
     async def acall(
@@ -174,7 +174,7 @@ class Dispatcher:
             self._give_up(flight)
             raise
         except Cancelled:
-            return await self._afinish(flight, cancelled(flight.name))
+            return await self._afinish(flight, _abandoned(flight))
         except Busy:
             return self._finish(flight, busy(flight.name)) or ""
 
@@ -192,11 +192,11 @@ class Dispatcher:
         arguments = prepared.arguments
         if descriptor.dist != _HOST:  # the host's own tools take handles as they are
             arguments = self._results.bind(state.principal, arguments)
-        permission, effect, must_ask = (
-            declared(descriptor, arguments)
-            if not descriptor.classifies or descriptor.key in state.internal
-            else derived(descriptor, partial(self._classified, state, descriptor, _copied(arguments)))
-        )
+        if descriptor.classifies and descriptor.key not in state.internal:
+            classify = self._classifier(state, descriptor, _copied(arguments))
+            permission, effect, must_ask = derived(descriptor, classify)
+        else:
+            permission, effect, must_ask = declared(descriptor, arguments)
         return Call(
             descriptor.dist,
             descriptor.name,
@@ -257,7 +257,7 @@ class Dispatcher:
     def _admit(self, flight: Flight, arguments: Any) -> Ended | None:
         state = flight.state
         if self._closed or flight.token.cancelled:
-            return not_begun(flight.name, closed=self._closed)
+            return not_begun(flight.name, self._closed)
         descriptor = resolve(state, flight.called)
         if isinstance(descriptor, ToolResult):
             return Ended(descriptor)
@@ -334,21 +334,26 @@ class Dispatcher:
         except LoadFailed as error:
             return failed(name, error)
 
-    def _classified(self, state: TurnState, descriptor: Descriptor, arguments: dict[str, Any]) -> Any:
-        """Return what the ability's own `classify` says of the arguments; raise whatever it raises."""
+    def _classifier(
+        self, state: TurnState, descriptor: Descriptor, arguments: dict[str, Any]
+    ) -> Callable[[], Any]:
+        """Return what asks the ability's own `classify`; its module is imported now."""
         token = CancelToken(state.cancel)
         context = CallContext(state, "", descriptor.dist, token, None, self._embed, self._data_folder)
         isolated, _ = self._options_of(descriptor)
         if isolated:
             stamp = self._stamp(descriptor, state.snapshot)
-            return self._workers.classify(descriptor, stamp, arguments, context, CLASSIFY_S)
+            return partial(self._workers.classify, descriptor, stamp, arguments, context, CLASSIFY_S)
         cls = self._load(descriptor, state.snapshot)
 
         def classify() -> Any:
-            ability = cls().bind(context)
-            return ability.classify(ability.arguments_for(arguments))
+            try:
+                ability = cls().bind(context)
+                return ability.classify(ability.arguments_for(arguments))
+            except BaseException:  # whatever it is, it names no action
+                return None
 
-        return self._pool.submit(classify).result(CLASSIFY_S, token)
+        return lambda: self._pool.submit(classify).result(CLASSIFY_S, token)
 
     def _options_of(self, descriptor: Descriptor) -> tuple[bool, float | None]:
         """Return whether an ability runs in a worker process, and its time limit in seconds."""
@@ -387,14 +392,20 @@ class Dispatcher:
     def _give_up(self, flight: Flight) -> None:
         """Record that nobody waits for a call any more, without holding up the event loop."""
         try:
-            self._road.submit(lambda: self._finish(flight, cancelled(flight.name)))
+            self._road.submit(lambda: self._finish(flight, _abandoned(flight)))
         except Busy:
-            self._finish(flight, cancelled(flight.name))
+            self._finish(flight, _abandoned(flight))
 
     def _finish(self, flight: Flight, ended: Ended) -> str | None:
         """Record how a call ended and return its envelope; None where that was done before."""
         self._flights.pop(flight.id, None)
         return self._recorder.finish(flight, ended)
+
+
+def _abandoned(flight: Flight) -> Ended:
+    """Return the end of a cancelled call: once its token is raised, what has not started never will."""
+    with flight.lock:
+        return cancelled(flight.name) if flight.started else not_begun(flight.name)
 
 
 def _view(flight: Flight, model_says: str) -> HoldView:

@@ -12,7 +12,7 @@ from ..envelope import render
 from ..errors import LedgerUnavailable
 from ..result import ToolResult
 from .flight import Flight
-from .refusals import Ended, cancelled
+from .refusals import Ended, not_begun
 from .results import Results
 from .run import failed
 
@@ -60,7 +60,7 @@ class Recorder:
         """
         with flight.lock:
             if flight.token.cancelled:
-                return cancelled(flight.name)
+                return not_begun(flight.name)
             self._trail.append("call.started", **_columns(flight), arguments=flight.masked)
             flight.started = True
         return None

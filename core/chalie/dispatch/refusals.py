@@ -49,9 +49,9 @@ def described(error: BaseException) -> str:
     return text if len(text) <= DETAIL_LENGTH else text[: DETAIL_LENGTH - 1] + "…"
 
 
-def not_begun(name: str, *, closed: bool) -> Ended:
-    """Return the refusal of a call that came after its turn was cancelled or its host closed."""
-    why = "the host is closed" if closed else "the turn was cancelled"
+def not_begun(name: str, closed: bool = False) -> Ended:
+    """Return the refusal of a call that was cancelled, or whose host was closed, before it began."""
+    why = "the host is closed" if closed else "it was cancelled first"
     return _refused(f"{name} was not run: {why}", "cancelled", "do not retry in this turn.")
 
 
