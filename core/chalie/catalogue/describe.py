@@ -1,4 +1,4 @@
-"""Read the facts of packages' abilities, twice and in processes of their own, and compare the two readings."""
+"""Read the facts of packages' abilities twice, in processes of their own, and compare the readings."""
 
 from __future__ import annotations
 
@@ -15,19 +15,22 @@ from typing import Any, Final
 
 from attrs import frozen
 
+from ..errors import DescribeFailed
 from .descriptor import Descriptor, Problem
 from .installed import Distribution
 from .reading import read_frame, write_frame
 from .tables import descriptor_of
 
-__all__ = ["SLOW_S", "Described", "describe"]
+__all__ = ["SLOW_S", "TICK_S", "Described", "describe"]
 
 #: an import that takes longer is named to the person who waits for it
 SLOW_S: Final = 1.0
+#: seconds without an answer after which the caller gets a turn
+TICK_S: Final = 0.25
 _GROUP: Final = "chalie.abilities"
 
 #: what differs between the two readings; facts must not depend on any of it
-_READINGS: Final = (
+_READINGS: Final[tuple[dict[str, str], ...]] = (
     {"PYTHONHASHSEED": "1", "TZ": "UTC0", "LANG": "C.UTF-8", "LC_ALL": "C.UTF-8"},
     {"PYTHONHASHSEED": "2", "TZ": "KIR-14", "LANG": "C.UTF-8", "LC_ALL": "C.UTF-8"},
 )
@@ -64,8 +67,10 @@ def describe(
     limit_s: float,
     paths: Sequence[str],
     folders: Mapping[str, Sequence[str]] | None = None,
-) -> Iterator[Described | Problem]:
+) -> Iterator[Described | Problem | None]:
     """Yield each distribution's abilities, or why it is set aside, in the order they are done.
+
+    Yields None every `TICK_S` while nothing is, so that the caller can do something else meanwhile.
 
     Args:
         distributions: those to read.
@@ -84,7 +89,7 @@ def describe(
         for number, reader in enumerate(readers):
             threading.Thread(target=_collect, args=(number, reader, arrived), daemon=True).start()
         try:
-            yield from _compare(todo, arrived)
+            yield from _compare(todo, arrived, scratch)
         finally:
             for reader in readers:
                 reader.kill()
@@ -97,16 +102,16 @@ def _task(one: Distribution, folders: Sequence[str]) -> dict[str, Any]:
 
 
 def _start(
-    folder: Path, own: Mapping[str, str], task: Mapping[str, Any], paths: Sequence[str]
+    folder: Path, own: dict[str, str], task: Mapping[str, Any], paths: Sequence[str]
 ) -> subprocess.Popen[bytes]:
     folder.mkdir()
     return subprocess.Popen(
-        # -P: the working folder is not on the path. -B: reading leaves no compiled files behind, which would look
-        # like something had been installed.
+        # -P: the working folder is not on the path. -B: reading leaves no compiled files behind, which would
+        # look like something had been installed.
         [sys.executable, "-P", "-B", "-m", f"{__package__}.reading"],
         stdin=_frame_file(folder / "task", task),
         stdout=subprocess.PIPE,
-        stderr=subprocess.DEVNULL,
+        stderr=(folder / "errors").open("wb"),
         cwd=folder,
         env=environment(paths) | own | {"HOME": str(folder), "TMPDIR": str(folder)},
         start_new_session=True,
@@ -142,15 +147,25 @@ def _collect(
 
 
 def _compare(
-    todo: dict[str, Distribution], arrived: queue.SimpleQueue[tuple[int, dict[str, Any] | None]]
-) -> Iterator[Described | Problem]:
+    todo: dict[str, Distribution],
+    arrived: queue.SimpleQueue[tuple[int, dict[str, Any] | None]],
+    scratch: str,
+) -> Iterator[Described | Problem | None]:
     first: dict[str, dict[str, Any]] = {}
     open_readers = len(_READINGS)
+    answers = 0
     while todo and open_readers:
-        _, answer = arrived.get()
+        try:
+            number, answer = arrived.get(timeout=TICK_S)
+        except queue.Empty:
+            yield None
+            continue
         if answer is None:
             open_readers -= 1
+            if not answers:
+                raise _unable(Path(scratch, str(number), "errors"))
             continue
+        answers += 1
         name = answer["dist"]
         if name not in todo:
             continue
@@ -166,12 +181,19 @@ def _compare(
         )
 
 
+def _unable(errors: Path) -> DescribeFailed:
+    """Say why a reading process could not even begin: that is no package's fault."""
+    lines = errors.read_text("utf-8", "replace").strip().splitlines() or ["it said nothing"]
+    return DescribeFailed(
+        f"the process that reads packages ended before it read any: {lines[-1][:300]}",
+        hint="is this Python's chalie complete? python -m pip check",
+    )
+
+
 def _settled(one: Distribution, first: Mapping[str, Any], second: Mapping[str, Any]) -> Described | Problem:
     if json.dumps(first["facts"]) != json.dumps(second["facts"]):
-        return _failed(
-            one,
-            {"phase": "describe", "entry_point": "", "reason": _difference(first["facts"], second["facts"])},
-        )
+        reason = _difference(first["facts"], second["facts"])
+        return _failed(one, {"phase": "describe", "entry_point": "", "reason": reason})
     abilities = tuple(descriptor_of(facts) for facts in first["facts"])
     return Described(one.name, abilities, max(first["seconds"], second["seconds"]))
 
@@ -185,8 +207,8 @@ def _difference(first: Sequence[Mapping[str, Any]], second: Sequence[Mapping[str
         for key, value in facts.items():
             if json.dumps(value) != json.dumps(other[key]):
                 return (
-                    f"{key} of {facts['name']} differs between two readings: it depends on hash order, time zone, "
-                    "working folder or chance"
+                    f"{key} of {facts['name']} differs between two readings: it depends on hash order, "
+                    "time zone, working folder or chance"
                 )
     return "its abilities differ between two readings"
 

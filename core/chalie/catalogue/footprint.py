@@ -57,13 +57,13 @@ class Footprint:
         """
         quiet = quiet_s if self.recorded or not quiet_s else max(quiet_s, QUIET_UNRECORDED_S)
         due = self.changed + quiet
-        # A time in the future is a clock that was wrong, not a change to come: waiting for it could last for ever.
+        # A time in the future is a clock that was wrong; waiting for it could last for ever.
         if now < due and self.changed <= now + 1.0:
             return due
         return None if self.missing else 0.0
 
     def files_hash(self) -> str:
-        """Return the SHA-256 (hex) over labels and bytes of its files. A file that is gone counts as absent."""
+        """Return the SHA-256 (hex) over labels and bytes of its files; a missing file counts as absent."""
         digest = hashlib.sha256()
         for label, path in self.files:
             try:
@@ -199,7 +199,7 @@ def _record(info: Path) -> tuple[list[tuple[str, int | None]], bool]:
 
 
 def locate(module: str, folders: Sequence[str]) -> tuple[str, str] | None:
-    """Find what a module is imported from, without importing: the outermost package or module that is no namespace.
+    """Find what a module is imported from, without importing: the outermost package that is no namespace.
 
     Args:
         module: dotted name.

@@ -112,7 +112,7 @@ class Generation:
         self.snapshot = snapshot
         self.damaged = False
         self._verified: set[str] = set()
-        # Bound to the snapshot and not to this object: a turn may hold only the snapshot, and its files must stay.
+        # Bound to the snapshot, not to this object: a turn may hold only that, and its files must stay.
         self._release = weakref.finalize(snapshot, _release, descriptor, snapshot.connection)
 
     def verified(self, relpath: str) -> Path:
@@ -153,7 +153,7 @@ class Generation:
     def close(self) -> None:
         """Let go of the folder, which may then be removed.
 
-        Done by itself once nothing refers to the snapshot any more; only who opened it for itself alone may call this.
+        Done by itself once nothing refers to the snapshot any more; call it only where nobody else can.
         """
         self._release()
 

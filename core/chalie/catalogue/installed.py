@@ -1,4 +1,4 @@
-"""What is installed: distributions found on the import path one by one, so that a bad one costs only itself."""
+"""What is installed: distributions found on the import path one by one; a bad one costs only itself."""
 
 from __future__ import annotations
 
@@ -66,14 +66,16 @@ class Scan:
     Attributes:
         distributions: ours, by name; one per name.
         problems: what could not be read, and what stands twice or half.
-        leaving: normalised name -> leftover metadata folder, where an installer has taken the old version away
-            and not yet put the new one.
+        leaving: normalised name -> leftover metadata folder, where an installer has taken the old version
+            away and not yet put the new one.
+        broken: normalised name -> metadata folder that cannot be read.
         watched: the entries of the import path.
     """
 
     distributions: tuple[Distribution, ...]
     problems: tuple[Problem, ...]
     leaving: dict[str, Path]
+    broken: dict[str, Path]
     watched: tuple[Watched, ...]
 
 
@@ -98,6 +100,7 @@ def scan(paths: Sequence[str], disabled: Collection[str] = ()) -> Scan:
     problems: list[Problem] = []
     left: list[tuple[Path, str]] = []
     beside: set[str] = set()
+    broken: dict[str, Path] = {}
     entries: list[Watched] = []
     seen: set[str] = set()
     for path in paths:
@@ -119,6 +122,8 @@ def scan(paths: Sequence[str], disabled: Collection[str] = ()) -> Scan:
             result = _looked_at(info, dist)
             if isinstance(result, Problem):
                 problems.append(result)
+                if dist:
+                    broken.setdefault(dist, info)
                 continue
             beside.add(dist)
             if result is not None and result.name not in disabled and result.name != _OWN:
@@ -133,8 +138,9 @@ def scan(paths: Sequence[str], disabled: Collection[str] = ()) -> Scan:
         if name and name not in beside and name not in disabled:
             leaving[name] = info
         else:
-            problems.append(_leftover(info, name))
-    return Scan(tuple(chosen), tuple(problems), leaving, tuple(entries))
+            problems.append(leftover(info, name))
+    broken = {name: info for name, info in broken.items() if name not in found}
+    return Scan(tuple(chosen), tuple(problems), leaving, broken, tuple(entries))
 
 
 def read(info: Path) -> Distribution | Problem | None:
@@ -143,7 +149,7 @@ def read(info: Path) -> Distribution | Problem | None:
 
 
 def listing(folder: str) -> str:
-    """Return a digest of what metadata folders and `.pth` files a folder holds, and of when they were written.
+    """Return a digest of the metadata folders and `.pth` files of a folder, and of when they were written.
 
     Files that come and go beside them (compiled modules) leave it as it is.
     """
@@ -276,11 +282,12 @@ def _choose(name: str, candidates: list[Distribution]) -> tuple[Distribution, It
 
 
 def _twice(first: Distribution, other: Distribution) -> Problem:
+    counts, ignored = f"{first.version} in {first.path}", f"{other.version} in {other.path}"
     return Problem(
         dist=first.name,
         entry_point="",
         phase="scan",
-        reason=f"installed twice: {first.version} in {first.path} counts, {other.version} in {other.path} does not",
+        reason=f"installed twice: {counts} counts, {ignored} does not",
         fix=f"remove {other.path}, or reinstall: python -m pip install --force-reinstall {first.name}",
         quarantined=False,
     )
@@ -298,7 +305,7 @@ def _name_of_leftover(info: Path) -> str:
     return ""
 
 
-def _leftover(info: Path, name: str) -> Problem:
+def leftover(info: Path, name: str) -> Problem:
     return Problem(
         dist=name or str(info),
         entry_point="",

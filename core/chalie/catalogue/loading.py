@@ -25,8 +25,8 @@ if TYPE_CHECKING:
 
 __all__ = ["ability_classes", "load"]
 
-#: where a module's own record of the files it was imported from is kept. On the module itself, since it is the module
-#: that outlives hosts: two hosts in one process share it, and a fresh process starts without.
+#: where a module's own record of the files it was imported from is kept. On the module itself, since it is
+#: the module that outlives hosts: two hosts in one process share it, and a fresh process starts without.
 _MARK: Final = "__chalie_files_hash__"
 _STARTED: Final = time.time()
 
@@ -35,8 +35,8 @@ def ability_classes(value: str) -> list[tuple[str, type[Ability]]]:
     """Import what an entry point names and return (target, class) of its abilities.
 
     Args:
-        value: `module:Class`, or `module` for every ability class defined in that module that is neither abstract
-            nor begins with an underscore.
+        value: `module:Class`, or `module` for every ability class defined in that module that is neither
+            abstract nor begins with an underscore.
 
     Raises:
         DescribeFailed: it names no ability. Whatever the package's own code raises goes through.
@@ -77,8 +77,8 @@ def load(
 ) -> type[Ability]:
     """Return an ability's class, importing its module where that has not been done.
 
-    Old code never runs under a new descriptor, nor new code under an old one: before the first import the files on disk
-    are compared with the catalogue, and afterwards what was imported is.
+    Old code never runs under a new descriptor, nor new code under an old one: before a module is imported the
+    files on disk are compared with the catalogue, and afterwards what was imported is.
 
     Args:
         descriptor: the ability, as the call was admitted with.
@@ -92,19 +92,24 @@ def load(
     """
     row = _ready(descriptor, snapshot)
     imported = list(_imported(row.roots))
-    marks = {vars(module).get(_MARK) for module in imported}
-    if marks - {None}:
-        if marks - {None} != {row.files_hash}:
-            raise _restart(row, "changed after this process imported it")
-    else:
-        print_now = _compared(row, stale)
-        if imported:
-            # Imported by the program itself: it is the catalogue's code only where nothing changed since it started.
-            if print_now.changed > _STARTED:
-                raise _restart(row, "changed after this program imported it")
-        else:
-            _locate(row)
-    return _class(descriptor, row, stale)
+    marks = {vars(module).get(_MARK) for module in imported} - {None}
+    if marks and marks != {row.files_hash}:
+        raise _restart(row, "changed after this process imported it")
+    if marks and descriptor.target.partition(":")[0] in sys.modules:
+        return _class(descriptor, row)
+    now = _compared(row, stale)
+    if imported and not marks and now.changed > _STARTED:
+        # Imported by the program itself, at some time: only if nothing changed since is it this code.
+        raise _restart(row, "changed after this program imported it")
+    _locate(row)
+    found = _class(descriptor, row)
+    _mark(row, row.files_hash)
+    try:
+        _compared(row, stale)
+    except NotReady:
+        _mark(row, "changed while it was imported")
+        raise
+    return found
 
 
 def _ready(descriptor: Descriptor, snapshot: Snapshot) -> DistributionRow:
@@ -148,7 +153,7 @@ def _compared(row: DistributionRow, stale: Callable[[str], None] | None) -> Foot
 
 
 def _locate(row: DistributionRow) -> None:
-    """Refuse a distribution whose modules this process would not import from where the catalogue read them."""
+    """Refuse a distribution whose modules this process would import from elsewhere than they were read."""
     importlib.invalidate_caches()
     for root, path in row.roots.items():
         try:
@@ -165,13 +170,10 @@ def _locate(row: DistributionRow) -> None:
             )
 
 
-def _class(
-    descriptor: Descriptor, row: DistributionRow, stale: Callable[[str], None] | None
-) -> type[Ability]:
+def _class(descriptor: Descriptor, row: DistributionRow) -> type[Ability]:
     from ..ability import Ability
 
     module, _, name = descriptor.target.partition(":")
-    fresh = module not in sys.modules
     try:
         found: object = importlib.import_module(module)
         for part in name.split("."):
@@ -183,17 +185,14 @@ def _class(
             f"{descriptor.target} of {row.name} cannot be imported ({type(error).__name__}: {error})",
             hint=f"chalie doctor; or set it aside: chalie disable {row.name}",
         ) from error
-    if fresh:
-        _mark(row)
-        _compared(row, stale)
     if not (isinstance(found, type) and issubclass(found, Ability)):
         raise DescribeFailed(f"{descriptor.target} of {row.name} is no ability class", hint="chalie index")
     return found
 
 
-def _mark(row: DistributionRow) -> None:
+def _mark(row: DistributionRow, mark: str) -> None:
     for module in _imported(row.roots):
-        setattr(module, _MARK, row.files_hash)
+        setattr(module, _MARK, mark)
 
 
 def _restart(row: DistributionRow, why: str) -> NotReady:

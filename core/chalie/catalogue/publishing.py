@@ -66,11 +66,11 @@ def publish(
     Args:
         generations: where to publish.
         contents: what the catalogue holds.
-        builders: write the indexes. One that fails costs its index only: the problem is on the catalogue, and a
-            search says which rung is missing.
+        builders: write the indexes. One that fails costs its index only: the problem is on the catalogue,
+            and a search says which rung is missing.
         meta: small facts kept with the catalogue.
-        previous: the generation this one follows; its indexes are taken over where they would come out the same,
-            its vectors where they are asked for.
+        previous: the generation this one follows; its indexes are taken over where they would come out the
+            same, its vectors where they are asked for.
         borrow: further catalogues whose vectors may be used.
     """
     root = generations.root
@@ -108,7 +108,7 @@ def _write_indexes(
     previous: Generation | None,
     vectors: VectorStore,
 ) -> dict[str, str]:
-    """Write every index and return the builders' fingerprints; a failed one's is empty, so it is tried again."""
+    """Write every index; return the builders' fingerprints, of a failed one empty: it is tried again."""
     fingerprints = {builder.name: builder.fingerprint() for builder in builders}
     if previous is not None and previous.manifest.content == content:
         same = dict(previous.manifest.builders) == fingerprints
@@ -117,7 +117,7 @@ def _write_indexes(
             return fingerprints
     for builder in builders:
         before = set(_names(folder))
-        # A connection of its own, closed before the vectors are written: it reads the file as one that never changes.
+        # Closed before the vectors are written: it reads the file as one that never changes.
         with contextlib.closing(Snapshot.open(folder)) as snapshot:
             try:
                 builder.build(snapshot, folder, vectors)

@@ -30,9 +30,10 @@ class Snapshot:
     """
 
     def __init__(self, connection: sqlite3.Connection, path: Path) -> None:
-        self._connection = connection
+        self.connection = connection
         self._lock = threading.Lock()
         self._recent: OrderedDict[tuple[str, str], tuple[Descriptor, str, str] | None] = OrderedDict()
+        self._rows_recent: OrderedDict[str, DistributionRow | None] = OrderedDict()
         self.path = path
 
     @classmethod
@@ -57,7 +58,7 @@ class Snapshot:
     def close(self) -> None:
         """Close the file; reading afterwards raises `IndexUnreadable`."""
         with self._lock:
-            self._connection.close()
+            self.connection.close()
 
     def get(self, dist: str, name: str) -> Descriptor | None:
         """Return the ability of that package and name, whatever the state of its package (see `state`)."""
@@ -77,7 +78,7 @@ class Snapshot:
         return exact or self._descriptors("ready=1 AND name=?", (called,))
 
     def exposed(self, descriptor: Descriptor) -> str:
-        """Return what a model calls it by: the bare name, or the qualified one where it has several owners."""
+        """Return what a model calls it by: the bare name, or the qualified one where several own it."""
         found = self._ability(descriptor.dist, descriptor.name)
         return descriptor.name if found is None else found[1]
 
@@ -121,12 +122,15 @@ class Snapshot:
         rows = self._rows(
             "SELECT dist, entry_point, phase, reason, fix, quarantined FROM problems ORDER BY rowid"
         )
-        return tuple(Problem(*row[:-1], bool(row[-1])) for row in rows)
+        return tuple(_problem(row) for row in rows)
 
     def entry_points(self, group: str) -> tuple[EntryPoint, ...]:
-        """Return the entry points of one of our groups, by distribution and name."""
+        """Return the entry points that ready distributions have in a group, by distribution and name."""
         rows = self._rows(
-            "SELECT dist, grp, name, value FROM entries WHERE grp=? ORDER BY dist, name", (group,)
+            "SELECT e.dist, e.grp, e.name, e.value FROM entries AS e"
+            " JOIN distributions AS d ON d.name = e.dist"
+            " WHERE e.grp=? AND d.state='ready' ORDER BY e.dist, e.name",
+            (group,),
         )
         return tuple(EntryPoint(*row) for row in rows)
 
@@ -137,13 +141,17 @@ class Snapshot:
 
     def distribution(self, name: str) -> DistributionRow | None:
         """Return one distribution by its normalised name."""
+        if name in self._rows_recent:
+            return self._rows_recent[name]
         rows = self._rows(f"SELECT {_DISTRIBUTION} FROM distributions WHERE name=?", (name,))
-        return _distribution(rows[0]) if rows else None
+        found = _distribution(rows[0]) if rows else None
+        self._remember(self._rows_recent, name, found)
+        return found
 
     def state(self, dist: str) -> State | None:
         """Return the state of a distribution, None where it is not known."""
-        rows = self._rows("SELECT state FROM distributions WHERE name=?", (dist,))
-        return state_from(rows[0][0]) if rows else None
+        row = self.distribution(dist)
+        return None if row is None else row.state
 
     def unready(self, text: str) -> tuple[DistributionRow, ...]:
         """Return the distributions that are not ready and own, or once owned, a tool of that name.
@@ -182,10 +190,19 @@ class Snapshot:
             for row in self._rows("SELECT path, inode, mtime_ns, size, kind, listing FROM watched")
         )
 
+    def editables(self) -> int:
+        """Return how many distributions are editable."""
+        return int(self._rows("SELECT count(*) FROM distributions WHERE editable=1")[0][0])
+
     def meta(self, key: str) -> str | None:
         """Return a small fact written with the catalogue."""
         rows = self._rows("SELECT value FROM meta WHERE key=?", (key,))
         return rows[0][0] if rows else None
+
+    def keys(self) -> dict[str, str]:
+        """Return `distribution:name` -> descriptor hash of every ready ability."""
+        rows = self._rows("SELECT dist, name, hash FROM abilities WHERE ready=1 ORDER BY id")
+        return {f"{dist}:{name}": digest for dist, name, digest in rows}
 
     def of(self, dist: str) -> tuple[Descriptor, ...]:
         """Return the abilities of one distribution, whatever its state."""
@@ -205,11 +222,14 @@ class Snapshot:
             "SELECT json, sha, name, exposed, qualified FROM abilities WHERE dist=? AND name=?", key
         )
         found = (descriptor_from(*rows[0][:3]), rows[0][3], rows[0][4]) if rows else None
+        self._remember(recent, key, found)
+        return found
+
+    def _remember(self, recent: OrderedDict[Any, Any], key: Any, found: Any) -> None:
         with self._lock:
             recent[key] = found
             while len(recent) > _REMEMBERED:
                 recent.popitem(last=False)
-        return found
 
     def _descriptors(self, where: str, values: tuple[str, ...]) -> tuple[Descriptor, ...]:
         rows = self._rows(f"SELECT json, sha, name FROM abilities WHERE {where} ORDER BY id", values)
@@ -233,7 +253,7 @@ class Snapshot:
     def _rows(self, statement: str, values: tuple[Any, ...] = ()) -> list[Any]:
         try:
             with self._lock:
-                return self._connection.execute(statement, values).fetchall()
+                return self.connection.execute(statement, values).fetchall()
         except sqlite3.Error as error:
             raise _unreadable(self.path, error) from error
 
@@ -243,6 +263,11 @@ def _distribution(row: Any) -> DistributionRow:
     return DistributionRow(
         name, version, path, stamp, files_hash, bool(editable), state_from(state), reason, json.loads(roots)
     )
+
+
+def _problem(row: Any) -> Problem:
+    dist, entry_point, phase, reason, fix, quarantined = row
+    return Problem(dist, entry_point, phase, reason, fix, bool(quarantined))
 
 
 def _unreadable(path: Path, error: Exception) -> IndexUnreadable:
