@@ -56,9 +56,11 @@ class Found:
     Attributes:
         hits: what was found.
         misses: the entries that found nothing.
-        degraded: the rungs that could not be asked (`name`, `prose`), each with its cause after a colon.
+        degraded: the rungs that could not be asked (`exact`, `name`, `prose`).
+        causes: for people, why each of them could not.
     """
 
     hits: tuple[Hit, ...]
     misses: tuple[Miss, ...]
     degraded: tuple[str, ...] = ()
+    causes: tuple[str, ...] = ()

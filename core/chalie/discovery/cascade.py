@@ -1,0 +1,250 @@
+"""The three rungs of a search: exact name, words of a name, meaning. The first that yields wins."""
+
+from __future__ import annotations
+
+import math
+import threading
+from collections import OrderedDict
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING, Final
+
+from .. import names
+from ..calls import Sight
+from ..catalogue.descriptor import Descriptor
+from ..errors import ConfigError, IndexUnreadable
+from . import name_index
+from .evidence import entry_terms
+from .found import Found, Hit, Item, Miss, Reason, Rung
+from .name_index import Kind, Names
+from .prose_index import Prose
+from .words import TEXT_LIMIT, foreign_share, plain
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    from ..catalogue.generations import Generation
+    from .embedding import Embedder
+
+__all__ = ["Cascade", "Found", "Hit", "Item", "Miss", "Reason", "Rung"]
+
+#: the nearest that get a second look.
+_LOOKED_AT: Final = 50
+#: what exact lexical evidence adds to a cosine; tuned on the tuning halves of the public sets, flat between
+#: 0.06 and 0.12.
+_EVIDENCE: Final = 0.1
+#: an entry in a script the model cannot read is answered by items that carry this share of its words' weight.
+_CARRIED: Final = 0.5
+#: words beyond which an entry is not compared by edit distance: it is a sentence.
+_NAME_WORDS: Final = 6
+_REMEMBERED: Final = 512
+
+
+class Cascade:
+    """Answers entries from one generation. Safe to use from several threads; indexes open when first needed.
+
+    Args:
+        generation: the generation to search; it has to stay open.
+        embedder: opens the model when the prose rung is first reached; may raise `ConfigError`.
+        nearest: how many the prose rung returns at most.
+        ceiling: the distance above which nothing is an answer; None takes the model's own, infinity
+        admits all.
+    """
+
+    def __init__(
+        self,
+        generation: Generation,
+        embedder: Callable[[], Embedder],
+        *,
+        nearest: int = 5,
+        ceiling: float | None = None,
+    ) -> None:
+        self._snapshot = generation.snapshot
+        self._embedder = embedder
+        self._nearest = nearest
+        self._ceiling = ceiling
+        self._names = Names(generation)
+        self._prose = {kind: Prose(generation, kind) for kind in ("ability", "playbook")}
+        self._recent: OrderedDict[tuple[Kind, int], Item] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def find(self, entries: Sequence[str], kind: Kind, sight: Callable[[Item], Sight]) -> Found:
+        """Return what answers the entries: each runs alone, each item appears once, nothing is cut.
+
+        Never raises for what an entry says, nor for a damaged index: that is a miss and `degraded`.
+
+        Args:
+            entries: one name or one described action each; any text.
+            kind: what is searched.
+            sight: how an item looks from where the search was asked; asked only of what would be returned.
+        """
+        hits: dict[tuple[str, str], Hit] = {}
+        misses: list[Miss] = []
+        degraded: dict[str, str] = {}
+        for entry in entries:
+            search = _Search(self, entry, kind, sight, degraded)
+            found, miss = search.run()
+            for hit in found:
+                hits.setdefault(hit.item.key, hit)
+            if miss is not None:
+                misses.append(miss)
+        return Found(tuple(hits.values()), tuple(misses), tuple(degraded), tuple(degraded.values()))
+
+    def items(self, kind: Kind, ids: Iterable[int]) -> Iterator[Item]:
+        """Yield the items of these ids, in that order; the last few hundred are remembered."""
+        for number in ids:
+            item = self._recent.get((kind, number))
+            if item is None:
+                read = self._snapshot.abilities if kind == "ability" else self._snapshot.playbooks
+                item = next((found for _, found in read([number])), None)
+                if item is None:
+                    continue
+                with self._lock:
+                    self._recent[kind, number] = item
+                    while len(self._recent) > _REMEMBERED:
+                        self._recent.popitem(last=False)
+            yield item
+
+
+class _Search:
+    """One entry on its way down the rungs."""
+
+    def __init__(
+        self,
+        cascade: Cascade,
+        entry: str,
+        kind: Kind,
+        sight: Callable[[Item], Sight],
+        degraded: dict[str, str],
+    ) -> None:
+        self._cascade, self._entry, self._kind, self._sight = cascade, entry, kind, sight
+        self._degraded = degraded
+        self._text = plain(entry)
+        self._hidden = False
+        self._unread = False
+        self._broken = False
+
+    def run(self) -> tuple[list[Hit], Miss | None]:
+        """Return the hits, or the miss."""
+        if not any(char.isalnum() for char in self._text):
+            return [], Miss(self._entry, "no-match")
+        for rung, ask in (("exact", self._exact), ("name", self._name), ("prose", self._by_prose)):
+            try:
+                answer = ask()
+            except (IndexUnreadable, ConfigError) as error:
+                self._broken = True
+                self._degraded.setdefault(rung, error.message)
+                continue
+            if isinstance(answer, Miss):
+                return [], answer
+            if answer:
+                return answer, None
+        return [], Miss(self._entry, self._reason())
+
+    def _reason(self) -> Reason:
+        if self._hidden:
+            return "hidden"
+        if self._broken:
+            return "index-unreadable"
+        if self._kind == "ability" and self._unready():
+            return "unavailable"
+        return "unsupported-language" if self._unread else "no-match"
+
+    def _unready(self) -> bool:
+        try:
+            return bool(self._cascade._snapshot.unready(self._text))
+        except IndexUnreadable:
+            return False
+
+    def _exact(self) -> list[Hit] | Miss:
+        if len(self._entry) >= TEXT_LIMIT or not names.normal(self._text):
+            return []
+        snapshot = self._cascade._snapshot
+        found: Sequence[Item]
+        if self._kind == "ability":
+            found = [item for item in snapshot.named(self._text) if item.discoverable]
+        else:
+            found = snapshot.playbooks_named(self._text)
+        hits = list(self._seen(found, "exact"))
+        spelt = [hit for hit in hits if hit.item.name == self._entry.strip()]
+        if len(spelt) == 1 and len({hit.item.dist for hit in hits}) == 1:
+            return spelt
+        if len(hits) > 1 and self._kind == "ability":
+            owners = sorted(
+                {snapshot.qualified(hit.item) for hit in hits if isinstance(hit.item, Descriptor)}
+            )
+            return Miss(self._entry, "ambiguous", tuple(owners))
+        return hits
+
+    def _name(self) -> list[Hit]:
+        cascade, words = self._cascade, name_index.words_of(self._text)
+        ids = cascade._names.aligned(words, self._kind)
+        items = [item for item in cascade.items(self._kind, ids) if name_index.aligned(words, item.name)]
+        # the fewer words of its name were left unsaid, the likelier it is the one meant
+        items.sort(key=lambda item: (len(names.segments(item.name)), item.name, item.dist))
+        hits = list(self._seen(items, "name"))
+        letters = None if hits or len(words) > _NAME_WORDS else name_index.comparable(self._text)
+        edits = name_index.edits_allowed(letters) if letters else 0
+        if letters and edits:
+            near = [number for number, _ in cascade._names.similar(letters, edits, self._kind)]
+            hits = list(self._seen(cascade.items(self._kind, near), "name"))
+        return hits
+
+    def _by_prose(self) -> list[Hit]:
+        import numpy as np
+
+        cascade = self._cascade
+        prose = cascade._prose[self._kind]
+        if not len(prose):
+            return []
+        embedder = cascade._embedder()
+        self._unread = not embedder.reads(self._text)
+        vector = embedder.embed([self._text])[0]
+        if self._unread and foreign_share(self._text) > 0.5:
+            return self._carried(prose, vector)
+        ceiling = embedder.ceiling if cascade._ceiling is None else cascade._ceiling
+        if not vector.any():
+            return []
+        if embedder.chat_weight and len(prose.chat):
+            ceiling -= embedder.chat_weight * max(0.0, float(np.max(prose.chat @ vector)))
+        wanted, asked, hits = entry_terms(self._text), _LOOKED_AT, []
+        while True:
+            rows, distances = prose.nearest(vector, asked)
+            admitted = distances <= ceiling
+            hits = self._ordered(prose, rows[admitted], distances[admitted], wanted)
+            exhausted = not admitted.all() or len(rows) < asked or not math.isfinite(asked)
+            if len(hits) >= min(cascade._nearest, len(rows)) or exhausted:
+                return hits
+            # what was nearest is hidden here: look further until enough is seen or everything was
+            asked *= 4
+
+    def _ordered(self, prose: Prose, rows: np.ndarray, distances: np.ndarray, wanted: list[str]) -> list[Hit]:
+        import numpy as np
+
+        ascending = np.argsort(rows)
+        scores = np.empty(len(rows), np.float32)
+        scores[ascending] = prose.evidence.of(wanted, rows[ascending])
+        order = np.argsort(distances - _EVIDENCE * scores, kind="stable")
+        hits: list[Hit] = []
+        for place in order:
+            if len(hits) == self._cascade._nearest:
+                break
+            items = self._cascade.items(self._kind, prose.ids(rows[place : place + 1]))
+            hits.extend(self._seen(items, "prose", float(distances[place])))
+        return hits
+
+    def _carried(self, prose: Prose, vector: np.ndarray) -> list[Hit]:
+        rows, shares = prose.evidence.carrying(entry_terms(self._text))
+        hits: list[Hit] = []
+        for row, share in zip(rows, shares, strict=True):
+            if share < _CARRIED or len(hits) == self._cascade._nearest:
+                break
+            hits.extend(self._seen(self._cascade.items(self._kind, prose.ids(rows[rows == row])), "prose"))
+        return hits
+
+    def _seen(self, items: Iterable[Item], rung: Rung, distance: float | None = None) -> Iterator[Hit]:
+        for item in items:
+            sight = self._sight(item)
+            if sight.hidden:
+                self._hidden = True
+                continue
+            yield Hit(item, self._entry, rung, distance, sight.not_allowed)

@@ -1,0 +1,211 @@
+"""Turn text into vectors with a static table: a mean of token vectors beside a lexical half."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from ..errors import ConfigError
+from .lexicon import Lexicon
+from .model_files import SETTINGS, TABLE, TOKENIZER, fingerprint, json_file, model_file, model_folder, tensors
+from .wordpiece import WordPiece
+from .words import foreign_share, plain, terms
+
+if TYPE_CHECKING:
+    import numpy as np
+
+__all__ = ["Embedder", "fingerprint", "model_folder"]
+
+LEXICON, CHAT = "lexicon.safetensors", "chat.txt"
+
+#: what a model2vec folder without `chalie.json` gets; the ceiling suits normalised English tables.
+DEFAULTS: Mapping[str, Any] = {
+    "format": 1,
+    "ceiling": 0.65,
+    "chat_weight": 0.0,
+    "lexical": {"columns": 256, "seed": 1, "weight": 0.25},
+    "scripts": [],
+}
+_FORMAT = 1
+_MAX_TOKENS = 512
+_FOREIGN = 0.5
+
+
+class Embedder:
+    """A model folder in use. Reading is thread-safe; the table stays on disk and is mapped.
+
+    Attributes:
+        folder: where it was read from.
+        dims: columns of a vector: the dense half, then the lexical half.
+        dense_dims: columns of the dense half, which equals what model2vec computes from the same folder.
+        ceiling: the cosine distance above which a nearest neighbour is no answer, as tuned for this model.
+        chat_weight: how much nearness to small talk counts against an entry.
+        chat: sentences of small talk; empty where the model brings none.
+        lexicon: weights of terms in general text.
+    """
+
+    def __init__(
+        self,
+        folder: Path,
+        table: np.ndarray,
+        ids: Callable[[str], list[int]],
+        *,
+        scale: np.ndarray | None,
+        mapping: np.ndarray | None,
+        settings: Mapping[str, Any],
+        lexicon: Lexicon,
+        chat: tuple[str, ...],
+    ) -> None:
+        self.folder = folder
+        self.dense_dims = int(table.shape[1])
+        self.dims = self.dense_dims + lexicon.columns
+        self.ceiling = float(settings["ceiling"])
+        self.chat_weight = float(settings["chat_weight"])
+        self.chat = chat
+        self.lexicon = lexicon
+        self._table, self._ids, self._scale, self._mapping = table, ids, scale, mapping
+        self._latin_only = settings["scripts"] == ["latin"]
+        share = float(settings["lexical"]["weight"]) if lexicon.columns else 0.0
+        self._dense_share, self._lexical_share = math.sqrt(1.0 - share), math.sqrt(share)
+
+    @classmethod
+    def open(cls, folder: Path) -> Embedder:
+        """Open a model2vec folder, with or without Chalie's own `chalie.json`, lexicon and chat list.
+
+        Raises:
+            ConfigError: a file is missing or damaged, or the files do not fit each other.
+        """
+        settings = _settings(folder)
+        arrays = tensors(model_file(folder, TABLE))
+        table = arrays.get("embeddings", arrays.get("embedding.weight"))
+        if table is None or table.ndim != 2 or not table.shape[0] or not table.shape[1]:
+            raise ConfigError(f"{folder / TABLE} holds no table of token vectors")
+        ids, highest = _tokenizer(folder)
+        mapping, scale = arrays.get("mapping"), arrays.get("weights")
+        rows = len(table) if mapping is None else len(mapping)
+        if highest >= rows or (scale is not None and len(scale) < rows):
+            raise ConfigError(f"{folder}: the tokenizer knows {highest + 1} tokens, the table {rows}")
+        if (
+            mapping is not None
+            and len(mapping)
+            and not 0 <= int(mapping.min()) <= int(mapping.max()) < len(table)
+        ):
+            raise ConfigError(f"{folder / TABLE}: the token mapping points outside the table")
+        lexical = settings["lexical"]
+        known = tensors(model_file(folder, LEXICON)) if (folder / LEXICON).exists() else {}
+        try:
+            lexicon = Lexicon.made_of(known, int(lexical["columns"]), int(lexical["seed"]))
+        except ValueError as error:
+            raise ConfigError(f"{folder / LEXICON}: {error}") from None
+        chat = model_file(folder, CHAT).read_text("utf-8").splitlines() if (folder / CHAT).exists() else []
+        return cls(
+            folder,
+            table,
+            ids,
+            scale=scale,
+            mapping=mapping,
+            settings=settings,
+            lexicon=lexicon,
+            chat=tuple(line.strip() for line in chat if line.strip() and not line.startswith("#")),
+        )
+
+    def embed(self, texts: Sequence[str]) -> np.ndarray:
+        """Return one unit row per text, float32 (n, dims); zeros where no word is known."""
+        import numpy as np
+
+        texts = [plain(text) for text in texts]
+        result = np.empty((len(texts), self.dims), np.float32)
+        result[:, : self.dense_dims] = self.dense(texts) * self._dense_share
+        result[:, self.dense_dims :] = self.lexicon.vectors(texts) * self._lexical_share
+        return _unit(result)
+
+    def dense(self, texts: Sequence[str]) -> np.ndarray:
+        """Return the dense half alone, float32 unit rows (n, dense_dims).
+
+        A text in a script the model was not trained on has no dense half: what its vocabulary holds of such
+        letters says nothing.
+        """
+        import numpy as np
+
+        result = np.zeros((len(texts), self.dense_dims), np.float32)
+        for number, text in enumerate(texts):
+            if self._latin_only and not text.isascii() and foreign_share(text) > _FOREIGN:
+                continue
+            ids = self._ids(text)[:_MAX_TOKENS]
+            if ids:
+                rows = self._table[ids if self._mapping is None else self._mapping[ids]].astype(np.float32)
+                if self._scale is not None:
+                    rows *= self._scale[ids, None]
+                result[number] = rows.mean(axis=0)
+        if not np.isfinite(result).all():
+            raise ConfigError(f"{self.folder / TABLE} holds values that are not numbers; reinstall the model")
+        return _unit(result)
+
+    def reads(self, text: str) -> bool:
+        """Whether the model can know the words of `text`: its script, and at least a third of its words."""
+        if self._latin_only and foreign_share(text) > _FOREIGN:
+            return False
+        found = [term for term in terms(text) if not term.isdigit()]
+        if not found or not self._latin_only:
+            return True
+        return sum(map(self.lexicon.knows, found)) * 3 >= len(found)
+
+
+def _unit(rows: np.ndarray) -> np.ndarray:
+    import numpy as np
+
+    lengths = np.sqrt(np.einsum("ij,ij->i", rows, rows))[:, None]
+    result: np.ndarray = np.divide(rows, lengths, out=np.zeros_like(rows), where=lengths > 1e-12)
+    return result
+
+
+def _settings(folder: Path) -> dict[str, Any]:
+    if not (folder / SETTINGS).exists():
+        return dict(DEFAULTS)
+    found = json_file(folder, SETTINGS)
+    if found.get("format") != _FORMAT:
+        raise ConfigError(
+            f"{folder / SETTINGS} is of format {found.get('format')!r}; this Chalie reads {_FORMAT}",
+            hint="upgrade chalie, or install the model version that goes with it",
+        )
+    settings = {**DEFAULTS, **found}
+    settings["lexical"] = {**DEFAULTS["lexical"], **(found.get("lexical") or {})}
+    try:
+        share, ceiling = float(settings["lexical"]["weight"]), float(settings["ceiling"])
+        float(settings["chat_weight"]), int(settings["lexical"]["columns"]), int(settings["lexical"]["seed"])
+    except (TypeError, ValueError) as error:
+        raise ConfigError(f"{folder / SETTINGS}: {error}") from None
+    if not 0.0 <= share < 1.0 or not 0.0 <= ceiling <= 2.0:
+        raise ConfigError(f"{folder / SETTINGS}: lexical.weight lies in [0, 1) and ceiling in [0, 2]")
+    return settings
+
+
+def _tokenizer(folder: Path) -> tuple[Callable[[str], list[int]], int]:
+    specification = json_file(folder, TOKENIZER)
+    try:
+        if WordPiece.reads(specification):
+            return WordPiece(specification).ids, max(specification["model"]["vocab"].values())
+        return _foreign_tokenizer(folder)
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        raise ConfigError(f"{folder / TOKENIZER} is damaged: {error!r}") from None
+
+
+def _foreign_tokenizer(folder: Path) -> tuple[Callable[[str], list[int]], int]:
+    # any other kind of tokenizer goes through the library it was written for
+    from tokenizers import Tokenizer
+
+    try:
+        tokenizer = Tokenizer.from_file(str(model_file(folder, TOKENIZER)))
+    except Exception as error:  # the library raises bare Exception
+        raise ConfigError(f"{folder / TOKENIZER} cannot be read: {error}") from None
+    tokenizer.no_padding()
+    tokenizer.no_truncation()
+    unknown = tokenizer.token_to_id(getattr(tokenizer.model, "unk_token", None) or "[UNK]")
+
+    def ids(text: str) -> list[int]:
+        encoded: list[int] = tokenizer.encode(text, add_special_tokens=False).ids
+        return [token for token in encoded if token != unknown]
+
+    return ids, max(tokenizer.get_vocab().values())

@@ -1,0 +1,99 @@
+"""The lexical half of a vector: random signs per word stem, weighted by how rare the word is."""
+
+from __future__ import annotations
+
+import hashlib
+import zlib
+from collections.abc import Mapping, Sequence
+from functools import lru_cache
+from typing import TYPE_CHECKING
+
+from .words import terms
+
+if TYPE_CHECKING:
+    import numpy as np
+
+__all__ = ["Lexicon", "term_key"]
+
+_CACHED_TERMS = 8_192
+
+
+@lru_cache(maxsize=_CACHED_TERMS)
+def term_key(term: str) -> int:
+    """Return the 32-bit key under which a term is stored."""
+    return zlib.crc32(term.encode("utf-8", "replace"))
+
+
+class Lexicon:
+    """Weights and sign vectors of terms.
+
+    Args:
+        columns: width of the lexical half; a multiple of 8, at most 512.
+        seed: of the signs. Two vectors are comparable only where columns and seed are equal.
+        keys: sorted 32-bit keys of the known terms.
+        weights: inverse document frequency of each known term, in general text.
+        unknown: weight of every other term.
+    """
+
+    def __init__(
+        self, columns: int, seed: int, keys: np.ndarray, weights: np.ndarray, unknown: float
+    ) -> None:
+        if columns % 8 or not 0 <= columns <= 512:
+            raise ValueError(f"a lexical half has 0 to 512 columns, a multiple of 8, not {columns}")
+        self.columns = columns
+        self._key = seed.to_bytes(8, "little", signed=False)
+        self._keys, self._weights, self._unknown = keys, weights, unknown
+        self._row = lru_cache(maxsize=_CACHED_TERMS)(self._make_row)
+
+    @classmethod
+    def made_of(cls, arrays: Mapping[str, np.ndarray], columns: int, seed: int) -> Lexicon:
+        """Build it from the arrays `keys` and `weights` of a model folder's lexicon; both may be missing."""
+        import numpy as np
+
+        keys = arrays.get("keys", np.zeros(0, np.uint32))
+        weights = arrays.get("weights", np.zeros(0, np.float32))
+        if keys.ndim != 1 or keys.shape != weights.shape:
+            raise ValueError("the lexicon's keys and weights differ in number")
+        unknown = float(weights.max()) if len(weights) else 1.0
+        return cls(columns, seed, keys, weights, unknown)
+
+    def knows(self, term: str) -> bool:
+        """Whether the general text had the term."""
+        return self._place(term) is not None
+
+    def weight(self, term: str) -> float:
+        """Return the term's weight: its inverse document frequency in general text."""
+        place = self._place(term)
+        return self._unknown if place is None else float(self._weights[place])
+
+    def _place(self, term: str) -> int | None:
+        key = term_key(term)
+        place = int(self._keys.searchsorted(key))
+        return place if place < len(self._keys) and int(self._keys[place]) == key else None
+
+    def _make_row(self, term: str) -> np.ndarray:
+        import numpy as np
+
+        digest = hashlib.blake2b(
+            term.encode("utf-8", "replace"), digest_size=self.columns // 8, key=self._key
+        ).digest()
+        signs = np.unpackbits(np.frombuffer(digest, np.uint8)).astype(np.float32)
+        row: np.ndarray = (2.0 * signs - 1.0) * self.weight(term)
+        return row
+
+    def vectors(self, texts: Sequence[str]) -> np.ndarray:
+        """Return one unit row per text, float32 (n, columns); a text without terms is a row of zeros."""
+        import numpy as np
+
+        result = np.zeros((len(texts), self.columns), np.float32)
+        if not self.columns:
+            return result
+        for number, text in enumerate(texts):
+            # each term once: a word that is said twice is not meant twice
+            rows = [self._row(term) for term in dict.fromkeys(terms(text))]
+            if rows:
+                total = np.add.reduce(rows)
+                length = float(np.sqrt(total @ total))
+                if length > 0:
+                    result[number] = total / length
+        return result

@@ -1,0 +1,291 @@
+"""The name rung: tantivy proposes names, the alignment of words and the edit distance admit them."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final, Literal
+
+from .. import names
+from ..errors import IndexUnreadable
+from .words import content_words, is_unspaced, plain, stem
+
+if TYPE_CHECKING:
+    import tantivy
+
+    from ..catalogue.generations import Generation
+    from ..catalogue.snapshot import Snapshot
+    from ..catalogue.vectors import VectorStore
+
+__all__ = ["FOLDER", "Kind", "NameIndex", "Names", "aligned", "edit_distance", "edits_allowed"]
+
+Kind = Literal["ability", "playbook"]
+FOLDER: Final = "names"
+
+_FORMAT: Final = "1"
+#: an entry with more content words than this is no name; names have fewer.
+_MOST_WORDS: Final = 12
+#: letters beyond which nothing is compared by edit distance: qualified names end well before.
+_MOST_LETTERS: Final = 160
+_PREFIX: Final = 3
+_PROPOSED: Final = 200
+_WRITER_BYTES: Final = 16_000_000
+
+
+class NameIndex:
+    """Builds the index of the names of abilities and playbooks."""
+
+    name = "names"
+
+    def fingerprint(self) -> str:
+        """Return the format of the index."""
+        return f"names-{_FORMAT}"
+
+    def build(self, snapshot: Snapshot, folder: Path, vectors: VectorStore) -> None:
+        """Write `names/` for every discoverable ability and every playbook of `snapshot`."""
+        import tantivy
+
+        place = folder / FOLDER
+        place.mkdir()
+        index = tantivy.Index(_schema(), path=str(place))
+        writer = index.writer(_WRITER_BYTES, 1)
+        for kind, number, name in _named(snapshot):
+            document = tantivy.Document()
+            document.add_unsigned("id", number * 2 + (kind == "playbook"))
+            document.add_text("kind", kind)
+            document.add_text("parts", " ".join(_parts(names.segments(name))))
+            letters = _letters(name)
+            document.add_text("letters", letters)
+            document.add_text("grams", " ".join(_grams(letters)))
+            writer.add_document(document)
+        writer.commit()
+        writer.wait_merging_threads()
+        # a reader never writes: what only a writer needs goes
+        for leftover in place.glob(".*.lock"):
+            leftover.unlink()
+
+
+def _schema() -> tantivy.Schema:
+    import tantivy
+
+    builder = tantivy.SchemaBuilder()
+    builder.add_unsigned_field("id", fast=True)
+    builder.add_text_field("kind", tokenizer_name="raw", index_option="basic")
+    builder.add_text_field("parts", tokenizer_name="whitespace", index_option="basic")
+    builder.add_text_field("grams", tokenizer_name="whitespace", index_option="freq")
+    builder.add_text_field("letters", stored=True, tokenizer_name="raw", index_option="basic")
+    return builder.build()
+
+
+def _named(snapshot: Snapshot) -> Iterator[tuple[Kind, int, str]]:
+    for number, ability in snapshot.abilities():
+        if ability.discoverable:
+            yield "ability", number, ability.name
+    for number, book in snapshot.playbooks():
+        yield "playbook", number, book.name
+
+
+def _parts(segments: Iterable[str]) -> set[str]:
+    """Return what a word can be looked up by: the whole segment, its stem, its prefixes, pairs of letters."""
+    parts: set[str] = set()
+    for segment in segments:
+        parts.add("=" + segment)
+        parts.add("~" + stem(segment))
+        parts.update("<" + segment[:size] for size in range(_PREFIX, len(segment)))
+        if is_unspaced(segment):
+            parts.update(f"+{segment[place : place + 2]}" for place in range(len(segment) - 1))
+    return parts
+
+
+def _lookups(word: str) -> list[str]:
+    found = ["=" + word, "~" + stem(word)]
+    if len(word) >= _PREFIX:
+        found.append("<" + word)
+    return found
+
+
+def _letters(name: str) -> str:
+    return "".join(names.normal(name).split())
+
+
+def _grams(letters: str) -> list[str]:
+    framed = f"^{letters}$"
+    return list(dict.fromkeys(framed[place : place + 3] for place in range(max(1, len(framed) - 2))))
+
+
+class Names:
+    """The name index of one generation. Safe to use from several threads."""
+
+    def __init__(self, generation: Generation) -> None:
+        self._generation = generation
+        self._lock = threading.Lock()
+        self._opened: tuple[tantivy.Index, tantivy.Schema] | None = None
+
+    def aligned(self, words: Sequence[str], kind: Kind) -> list[int]:
+        """Return the ids of every name that may hold all the words; the caller still compares.
+
+        Raises:
+            IndexUnreadable: the index is damaged.
+        """
+        import tantivy
+
+        if not 0 < len(words) <= _MOST_WORDS:
+            return []
+        index, schema = self._index()
+        must = [(tantivy.Occur.Must, tantivy.Query.term_query(schema, "kind", kind, "basic"))]
+        for word in dict.fromkeys(words):
+            if is_unspaced(word) and len(word) > 1:
+                pairs = [f"+{word[place : place + 2]}" for place in range(len(word) - 1)]
+                options = _all(schema, pairs)
+                options = tantivy.Query.boolean_query(
+                    [(tantivy.Occur.Should, options), (tantivy.Occur.Should, _any(schema, _lookups(word)))]
+                )
+            else:
+                options = _any(schema, _lookups(word))
+            must.append((tantivy.Occur.Must, options))
+        # never cut: a name that holds the words is found however many others do
+        return sorted(number for number, _ in self._search(index, tantivy.Query.boolean_query(must), None))
+
+    def similar(self, letters: str, edits: int, kind: Kind) -> list[tuple[int, int]]:
+        """Return (id, edits) of the names within `edits` of `letters`, the nearest first.
+
+        Raises:
+            IndexUnreadable: the index is damaged.
+        """
+        import tantivy
+
+        index, schema = self._index()
+        grams = _grams(letters)
+        # one edit changes at most three triples, a swap of neighbours four
+        least = max(1, len(grams) - 4 * edits)
+        should = [
+            (tantivy.Occur.Should, tantivy.Query.term_query(schema, "grams", gram, "freq")) for gram in grams
+        ]
+        query = tantivy.Query.boolean_query(
+            [
+                (tantivy.Occur.Must, tantivy.Query.boolean_query(should, least)),
+                (tantivy.Occur.Must, tantivy.Query.term_query(schema, "kind", kind, "basic")),
+            ]
+        )
+        found: list[tuple[int, int]] = []
+        for number, name in self._search(index, query, _PROPOSED, stored=True):
+            distance = edit_distance(letters, name, edits)
+            if distance <= edits:
+                found.append((number, distance))
+        return sorted(found, key=lambda pair: pair[1])
+
+    def _index(self) -> tuple[tantivy.Index, tantivy.Schema]:
+        if self._opened is None:
+            with self._lock:
+                if self._opened is None:
+                    self._opened = self._open()
+        return self._opened
+
+    def _open(self) -> tuple[tantivy.Index, tantivy.Schema]:
+        import tantivy
+
+        place = self._generation.verified(FOLDER)
+        try:
+            index = tantivy.Index.open(str(place))
+            index.config_reader("manual", 0)
+        except Exception as error:  # the library raises ValueError, OSError and its own
+            raise _unreadable(place, error) from error
+        return index, _schema()
+
+    def _search(
+        self, index: tantivy.Index, query: tantivy.Query, limit: int | None, stored: bool = False
+    ) -> list[tuple[int, str]]:
+        try:
+            searcher = index.searcher()
+            size = searcher.num_docs if limit is None else min(limit, searcher.num_docs)
+            if not size:
+                return []
+            places = [place for _, place in searcher.search(query, size, count=False).hits]
+            numbers = [int(value or 0) // 2 for value in searcher.fast_field_values("id", places)]
+            texts = [searcher.doc(place)["letters"][0] if stored else "" for place in places]
+        except Exception as error:  # as above
+            raise _unreadable(self._generation.path / FOLDER, error) from error
+        return list(zip(numbers, texts, strict=True))
+
+
+def _any(schema: tantivy.Schema, terms: Sequence[str]) -> tantivy.Query:
+    import tantivy
+
+    return tantivy.Query.term_set_query(schema, "parts", list(terms))
+
+
+def _all(schema: tantivy.Schema, terms: Sequence[str]) -> tantivy.Query:
+    import tantivy
+
+    queries = [
+        (tantivy.Occur.Must, tantivy.Query.term_query(schema, "parts", term, "basic")) for term in terms
+    ]
+    return tantivy.Query.boolean_query(queries)
+
+
+def aligned(words: Sequence[str], name: str) -> bool:
+    """Whether every word equals a segment of the name, or is a prefix (3+ letters) or inflection of one."""
+    segments = names.segments(name)
+    return bool(words) and all(any(_fits(word, segment) for segment in segments) for word in words)
+
+
+def _fits(word: str, segment: str) -> bool:
+    if word == segment or stem(word) == stem(segment):
+        return True
+    if is_unspaced(word):
+        # such a script sets no words apart, so a word of it may stand anywhere in the run
+        return len(word) > 1 and word in segment
+    return len(word) >= _PREFIX and segment.startswith(word)
+
+
+def words_of(entry: str) -> list[str]:
+    """Return the content words of an entry, cut as names are: an entry `HTTPServer` has two."""
+    return content_words(" ".join(names.segments(plain(entry))))
+
+
+def edits_allowed(letters: str) -> int:
+    """Return how many edits an entry of so many letters may be away from the name it means."""
+    return 0 if len(letters) < 5 else 1 if len(letters) < 10 else 2
+
+
+def edit_distance(left: str, right: str, most: int) -> int:
+    """Return the edits (insert, delete, replace, swap neighbours) between two texts, or `most` + 1.
+
+    The optimal string alignment distance, computed within a band of `most` around the diagonal.
+    """
+    if left == right:
+        return 0
+    if abs(len(left) - len(right)) > most:
+        return most + 1
+    beyond = most + 1
+    before: list[int] = []
+    row = [number if number <= most else beyond for number in range(len(right) + 1)]
+    for place, char in enumerate(left, 1):
+        start, end = max(1, place - most), min(len(right), place + most)
+        current = [beyond] * (len(right) + 1)
+        if place <= most:
+            current[0] = place
+        for other in range(start, end + 1):
+            best = min(row[other] + 1, current[other - 1] + 1, row[other - 1] + (char != right[other - 1]))
+            if place > 1 and other > 1 and char == right[other - 2] and left[place - 2] == right[other - 1]:
+                best = min(best, before[other - 2] + 1)
+            current[other] = min(best, beyond)
+        if min(current) > most:
+            return beyond
+        before, row = row, current
+    return row[len(right)]
+
+
+def _unreadable(place: Path, error: Any) -> IndexUnreadable:
+    return IndexUnreadable(
+        f"the name index {place} cannot be read ({error})", hint="run `chalie index` to rebuild it"
+    )
+
+
+def comparable(entry: str) -> str | None:
+    """Return the letters of an entry that may be a misspelt name, None where it is no such thing."""
+    if len(entry) > 4 * _MOST_LETTERS:
+        return None
+    letters = _letters(plain(entry))
+    return letters if 5 <= len(letters) <= _MOST_LETTERS else None
