@@ -49,6 +49,7 @@ _PLAIN_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.:/-]*")
 _PLAIN_WORD = re.compile(r"[A-Za-z_][A-Za-z0-9_./-]*")
 _UNPLAIN = r"\"|~\[\]\uff3b\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff"
 _PLAIN_CHOICE = re.compile(rf"[^\s{_UNPLAIN}](?:[^{_UNPLAIN}]*[^\s{_UNPLAIN}])?")
+_TOKEN_OF_META = re.compile(r"[^,)\n]*")
 _NUMBER = re.compile(r"-?[0-9]+(\.[0-9]+)?([eE][+-]?[0-9]+)?")
 _WORDS_WITH_A_TYPE: Mapping[str, Scalar] = {"true": True, "false": False, "null": None}
 _DECODER = json.JSONDecoder()
@@ -109,9 +110,12 @@ def parse(text: str) -> Frame:
     Raises:
         ValueError: `text` is not exactly one frame.
     """
-    name, position = _read_name(text)
-    end = f"[end:{text[1 : position - 1]}]"
-    meta, position = _read_meta(text, position)
+    try:
+        name, position = _read_name(text)
+        end = f"[end:{text[1 : position - 1]}]"
+        meta, position = _read_meta(text, position)
+    except ValueError as error:
+        raise ValueError(f"the text does not begin with a frame's first line: {error}") from error
     rest = text[position:]
     if rest == end:
         content = ""
@@ -168,9 +172,9 @@ def _read_name(text: str) -> tuple[str, int]:
     elif text.startswith('["'):
         name, position = _DECODER.raw_decode(text, 1)
     else:
-        raise ValueError("the text does not begin with a frame's [name(")
+        raise ValueError("no [name(")
     if not text.startswith("(status=", position):
-        raise ValueError("the frame's name is not followed by (status=")
+        raise ValueError("its name is not followed by (status=")
     return name, position + 1
 
 
@@ -184,7 +188,7 @@ def _read_meta(text: str, position: int) -> tuple[dict[str, Scalar], int]:
         if text.startswith('"', position):
             meta[key], position = _DECODER.raw_decode(text, position)
         else:
-            token = re.compile(r"[^,)\n]*").match(text, position)
+            token = _TOKEN_OF_META.match(text, position)
             assert token is not None  # the pattern matches the empty text too
             meta[key], position = _typed(token.group()), token.end()
         if text.startswith(", ", position):
@@ -192,7 +196,7 @@ def _read_meta(text: str, position: int) -> tuple[dict[str, Scalar], int]:
         elif text.startswith(")]\n", position):
             return meta, position + 3
         else:
-            raise ValueError("the frame's first line does not end with )]")
+            raise ValueError("it does not end with )]")
 
 
 def _typed(token: str) -> Scalar:

@@ -16,6 +16,7 @@ from typing import Any, Final, TypeVar
 import attrs
 
 from ..errors import ArgumentRefused, SchemaRefused
+from .values import secret_paths
 
 __all__ = ["schema_of", "structure"]
 
@@ -152,21 +153,31 @@ def structure(cls: type[_T], params: Mapping[str, Any]) -> _T:
     Raises:
         ArgumentRefused: a value does not fit; the message names each field.
     """
-    converter, transform_error = _converter()
+    import cattrs
+
     try:
-        instance: _T = converter.structure(params, cls)
+        return _converter().structure(params, cls)  # type: ignore[no-any-return]  # what cls makes
     except Exception as error:  # cattrs groups what converters and validators of any kind raise
-        reasons = "; ".join(str(reason) for reason in transform_error(error, path="arguments"))
-        raise ArgumentRefused(reasons.replace("arguments.", "")) from error
-    return instance
+        # A validator's own words may show the value, which only a class without secrets can afford.
+        in_words = _in_words if not secret_paths(schema_of(cls)) else cattrs.v.format_exception
+        reasons = cattrs.transform_error(error, path="arguments", format_exception=in_words)
+        text = "; ".join(reason.removesuffix(" @ arguments") for reason in reasons)
+        raise ArgumentRefused(text.replace("arguments.", "")) from error
+
+
+def _in_words(error: BaseException, kind: type | None) -> str:
+    import cattrs
+
+    said = isinstance(error, ValueError) and str(error)
+    return said or cattrs.v.format_exception(error, kind)
 
 
 @functools.cache
-def _converter() -> tuple[Any, Any]:
+def _converter() -> Any:
     import cattrs
 
     converter = cattrs.Converter()
     for kind in (datetime.date, datetime.datetime):
         converter.register_structure_hook(kind, lambda value, wanted: wanted.fromisoformat(value))
     converter.register_structure_hook(pathlib.Path, lambda value, _: pathlib.Path(value))
-    return converter, cattrs.transform_error
+    return converter
