@@ -1,0 +1,93 @@
+"""Whole environments from the checkout's wheels, made once for all test processes."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+import pytest
+from attrs import frozen
+from filelock import FileLock
+
+from tests.support import wheels as building
+from tests.support.agent import Agent
+from tests.support.terminal import Said, at_terminal
+
+
+@frozen
+class Program:
+    """One installed `chalie` and the home it works on."""
+
+    python: Path
+    env: Mapping[str, str]
+
+    def __call__(self, *words: str, **more: str) -> subprocess.CompletedProcess[str]:
+        """Run a command as a program would: with nobody at a terminal."""
+        return subprocess.run(
+            [str(self.python.parent / "chalie"), *words],
+            env={**self.env, **more},
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            start_new_session=True,
+            check=False,
+        )
+
+    def at_terminal(self, *words: str, answers: list[tuple[str, str]] | None = None, **more: str) -> Said:
+        """Run a command as a person would."""
+        return at_terminal(
+            [str(self.python.parent / "chalie"), *words], answers=answers or [], env={**self.env, **more}
+        )
+
+
+@pytest.fixture(scope="session")
+def with_pip(shared: Path, wheels: Path) -> Path:
+    """The interpreter of an environment with pip and everything the checkout builds."""
+    names = ("chalie[standard]", "chalie-ability-weather")
+    return _once(
+        shared / "with-pip", lambda folder: building.environment(folder, *names, find_links=wheels, pip=True)
+    )
+
+
+@pytest.fixture(scope="session")
+def without_pip(shared: Path, wheels: Path) -> Path:
+    """The interpreter of an environment without pip, as uv makes them, with the host alone."""
+    return _once(
+        shared / "without-pip", lambda folder: building.environment(folder, "chalie", find_links=wheels)
+    )
+
+
+def _once(folder: Path, make: Callable[[Path], Path]) -> Path:
+    with FileLock(f"{folder}.lock"):
+        done = folder / ".complete"
+        if not done.exists():
+            make(folder)
+            done.touch()
+    return folder / "bin" / "python"
+
+
+@pytest.fixture
+def chalie(with_pip: Path, tmp_path: Path) -> Program:
+    """The command line of the environment with everything, on a fresh home."""
+    return Program(with_pip, building.clean_environment(tmp_path / "home"))
+
+
+@pytest.fixture
+def target(tmp_path: Path) -> Path:
+    """An import folder that wheels are installed into."""
+    folder = tmp_path / "target"
+    folder.mkdir()
+    return folder
+
+
+@pytest.fixture
+def agent(tmp_path: Path, target: Path) -> Callable[..., Agent]:
+    """Start an agent on this environment's host, with the import folder on its path."""
+
+    def start(*more: Path) -> Agent:
+        paths = ":".join(str(path) for path in (target, *more))
+        return Agent(sys.executable, building.clean_environment(tmp_path / "home", PYTHONPATH=paths))
+
+    return start

@@ -1,0 +1,103 @@
+"""What is installed, upgraded, edited and removed while a host runs."""
+
+from __future__ import annotations
+
+import shutil
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+from chalie.envelope import parse
+
+from tests.support import packages
+from tests.support import wheels as building
+from tests.support.agent import Agent
+
+Start = Callable[..., Agent]
+
+
+def version(number: int) -> packages.Package:
+    return packages.ability_package(
+        "dice",
+        version=f"{number}.0",
+        run=f"return ToolResult.ok({number})",
+        facts={"side_effect": packages.READ},
+    )
+
+
+def put(target: Path, folder: Path, package: packages.Package) -> None:
+    """Install a wheel as pip does, replacing an older version of it."""
+    for old in target.glob("chalie_ability_dice-*.dist-info"):
+        shutil.rmtree(old)
+    building.install(target, packages.write_wheel(folder, package))
+
+
+def eventually(what: Callable[[], bool]) -> bool:
+    """Try again for as long as files that were just written may take to count as settled."""
+    deadline = time.monotonic() + 20
+    while time.monotonic() < deadline:
+        if what():
+            return True
+    return what()
+
+
+def test_a_package_installed_while_a_host_runs_is_found_and_called_with_no_restart(
+    agent: Start, target: Path, tmp_path: Path
+) -> None:
+    with agent() as running:
+        assert running.finds("dice") == []
+        put(target, tmp_path / "links", version(1))
+        assert eventually(lambda: running.finds("dice") == ["dice"])
+        frame = parse(running.call("dice"))
+        assert (frame.status, frame.body) == ("success", "1")
+
+
+def test_a_package_uninstalled_while_a_host_runs_is_gone_on_the_next_turn(
+    agent: Start, target: Path, tmp_path: Path
+) -> None:
+    put(target, tmp_path / "links", version(1))
+    with agent() as running:
+        assert eventually(lambda: running.finds("dice") == ["dice"])
+        building.checked(
+            [sys.executable, "-m", "uv", "pip", "uninstall", "--target", str(target), "chalie-ability-dice"]
+        )
+        assert eventually(lambda: running.finds("dice") == [])
+        assert parse(running.call("dice")).status == "error"
+
+
+def test_old_code_never_runs_under_the_description_of_an_upgrade(
+    agent: Start, target: Path, tmp_path: Path
+) -> None:
+    put(target, tmp_path / "links", version(1))
+    with agent() as running:
+        assert eventually(lambda: running.finds("dice") == ["dice"])
+        assert parse(running.call("dice")).body == "1"
+        put(target, tmp_path / "links", version(2))
+        running.turn()
+        frame = parse(running.call("dice")) if running.finds("dice") else None
+        assert frame is None or (frame.code == "not-ready" and "restart" in f"{frame.body} {frame.hint}")
+        assert eventually(lambda: bool(running.finds("dice")))
+        frame = parse(running.call("dice"))
+        assert frame.code == "not-ready"
+        assert "restart" in f"{frame.body} {frame.hint}"
+    with agent() as restarted:
+        assert restarted.finds("dice") == ["dice"]
+        assert parse(restarted.call("dice")).body == "2"
+
+
+def test_an_edited_editable_package_is_refused_until_the_host_restarts(
+    agent: Start, target: Path, tmp_path: Path
+) -> None:
+    project = tmp_path / "project"
+    packages.install_editable(target, project, version(1))
+    with agent(project) as running:
+        assert running.finds("dice") == ["dice"]
+        assert parse(running.call("dice")).body == "1"
+        module = project / "chalie_ability_dice.py"
+        module.write_text(module.read_text().replace("ToolResult.ok(1)", "ToolResult.ok(2)"))
+        assert eventually(lambda: bool(running.finds("dice")))
+        assert parse(running.call("dice")).code == "not-ready"
+    with agent(project) as restarted:
+        assert eventually(lambda: restarted.finds("dice") == ["dice"])
+        assert parse(restarted.call("dice")).body == "2"
