@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import copy
 import threading
+import weakref
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Final, Protocol
 
@@ -198,6 +200,7 @@ class _GateThread:
                 if len(self._stuck) >= _MOST_STUCK:
                     return False  # closed, and no more threads for policies that hang
                 worker = self._worker = _Worker()
+                weakref.finalize(self, worker.retire).atexit = False
             if worker.do(task, deadline_s):
                 return True
             self._stuck.append(worker)
@@ -237,15 +240,19 @@ class _Worker:
         return self._done.acquire(timeout=deadline_s)
 
     def retire(self) -> None:
-        """Let the thread end once its task does."""
+        """Let the thread end, at once or when its task does."""
         self._retired = True
+        if not self._busy:
+            with contextlib.suppress(RuntimeError):  # it was woken already
+                self._given.release()
 
     def _serve(self) -> None:
         while True:
             self._given.acquire()
-            if self._task is not None:
-                self._task()
-                self._task = None
+            task, self._task = self._task, None
+            if task is not None:
+                task()
+                task = None  # kept until the next one it would hold the call's arguments
             self._busy = False
             if self._retired:
                 return
