@@ -55,12 +55,8 @@ def test_only_the_jobs_of_a_killed_process_are_interrupted(ledger: Ledger, path:
     other.kill()
     other.wait(60)
     (job,) = ledger.jobs.mark_interrupted()
-    assert (job.call_id, job.state, job.conversation, job.principal) == (
-        "theirs",
-        "interrupted",
-        "talk",
-        "ada",
-    )
+    assert (job.call_id, job.state) == ("theirs", "interrupted")
+    assert (job.conversation, job.principal) == ("talk", "ada")
     assert ledger.jobs.get("theirs") == job
     assert ledger.jobs.mark_interrupted() == ()
     assert not ledger.jobs.finish("theirs")

@@ -171,6 +171,7 @@ def _prepare(path: Path, migrations: Sequence[Sequence[str]]) -> bool:
     from filelock import FileLock, Timeout
 
     try:
+        path.parent.stat()  # it must be there: the lock would make it, open to everybody
         with FileLock(path.with_name(f"{path.name}.lock"), timeout=3 * BUSY_S, mode=0o600):
             if _is_ready(path, len(migrations)):
                 return False  # another process was first
