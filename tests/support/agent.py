@@ -1,7 +1,7 @@
 """An agent in a process of its own: opens a host, then calls what each line on standard input tells it to.
 
-A line is the JSON of `[name, arguments]`, or `"turn"` for a new turn. Each is answered by one line: the JSON of
-the envelope, or of the names that can be called. Uses nothing but the standard library and Chalie.
+A line is the JSON of `[name, arguments]`, or `"turn"` for a new turn. Each is answered by one line: the JSON
+of the envelope, or of the names that can be called. Uses nothing but the standard library and Chalie.
 """
 
 from __future__ import annotations

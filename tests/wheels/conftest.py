@@ -45,21 +45,25 @@ class Program:
 @pytest.fixture(scope="session")
 def with_pip(shared: Path, wheels: Path) -> Path:
     """The interpreter of an environment with pip and everything the checkout builds."""
-    names = ("chalie[standard]", "chalie-ability-weather")
-    return _once(
-        shared / "with-pip", lambda folder: building.environment(folder, *names, find_links=wheels, pip=True)
-    )
+
+    def make(folder: Path) -> None:
+        names = ("chalie[standard]", "chalie-ability-weather")
+        building.environment(folder, *names, find_links=wheels, pip=True)
+
+    return _once(shared / "with-pip", make)
 
 
 @pytest.fixture(scope="session")
 def without_pip(shared: Path, wheels: Path) -> Path:
     """The interpreter of an environment without pip, as uv makes them, with the host alone."""
-    return _once(
-        shared / "without-pip", lambda folder: building.environment(folder, "chalie", find_links=wheels)
-    )
+
+    def make(folder: Path) -> None:
+        building.environment(folder, "chalie", find_links=wheels)
+
+    return _once(shared / "without-pip", make)
 
 
-def _once(folder: Path, make: Callable[[Path], Path]) -> Path:
+def _once(folder: Path, make: Callable[[Path], None]) -> Path:
     with FileLock(f"{folder}.lock"):
         done = folder / ".complete"
         if not done.exists():

@@ -39,7 +39,12 @@ def eventually(what: Callable[[], bool]) -> bool:
     while time.monotonic() < deadline:
         if what():
             return True
+        time.sleep(0.1)
     return what()
+
+
+def code(running: Agent) -> str | None:
+    return parse(running.call("dice")).code
 
 
 def test_a_package_installed_while_a_host_runs_is_found_and_called_with_no_restart(
@@ -96,8 +101,7 @@ def test_an_edited_editable_package_is_refused_until_the_host_restarts(
         assert parse(running.call("dice")).body == "1"
         module = project / "chalie_ability_dice.py"
         module.write_text(module.read_text().replace("ToolResult.ok(1)", "ToolResult.ok(2)"))
-        assert eventually(lambda: bool(running.finds("dice")))
-        assert parse(running.call("dice")).code == "not-ready"
+        assert eventually(lambda: bool(running.finds("dice")) and code(running) == "not-ready")
     with agent(project) as restarted:
         assert eventually(lambda: restarted.finds("dice") == ["dice"])
         assert parse(restarted.call("dice")).body == "2"
