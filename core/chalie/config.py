@@ -105,13 +105,12 @@ class PackageOptions:
     time_limit_s: float | None = None
 
 
-# --- what a value may be -----------------------------------------------------------------------------
-
-_Check = Callable[[Any], Any]
-
-
 class _Unexpected(Exception):
     """Raised by a check with the words for what was expected."""
+
+
+_Check = Callable[[Any], Any]
+_Checks = Mapping[str, _Check]
 
 
 def _text(value: Any) -> str:
@@ -126,38 +125,6 @@ def _texts(value: Any) -> tuple[str, ...]:
     return tuple(value)
 
 
-def _flag(value: Any) -> bool:
-    if not isinstance(value, bool):
-        raise _Unexpected("true or false")
-    return value
-
-
-def _whole(least: int, most: int) -> _Check:
-    def check(value: Any) -> int:
-        if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= most:
-            raise _Unexpected(f"a whole number from {least} to {most}")
-        return value
-
-    return check
-
-
-def _seconds(most: float, *, zero: bool = False) -> _Check:
-    def check(value: Any) -> float:
-        if isinstance(value, bool) or not isinstance(value, int | float):
-            raise _Unexpected("a number of seconds")
-        if not (0 <= value <= most) or (value == 0 and not zero):
-            raise _Unexpected(f"a number of seconds {'from' if zero else 'above'} 0, at most {most:g}")
-        return float(value)
-
-    return check
-
-
-def _distance(value: Any) -> float:
-    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= 2:
-        raise _Unexpected("a cosine distance from 0 to 2")
-    return float(value)
-
-
 def _dists(value: Any) -> tuple[str, ...]:
     names = _texts(value)
     if not all(_DIST.fullmatch(name) for name in names):
@@ -165,35 +132,45 @@ def _dists(value: Any) -> tuple[str, ...]:
     return tuple(_normal_dist(name) for name in names)
 
 
-_DAY: Final = 86_400.0
-_CHANNEL: Final[Mapping[str, _Check]] = {"policy": _text, "pins": _texts, "background": _flag}
-_PACKAGE: Final[Mapping[str, _Check]] = {
-    "isolate": _flag,
-    "disabled": _flag,
-    "time_limit_s": _seconds(_DAY),
-}
-_GATE: Final[Mapping[str, _Check]] = {
+def _flag(value: Any) -> bool:
+    if not isinstance(value, bool):
+        raise _Unexpected("true or false")
+    return value
+
+
+def _number(words: str, least: float, most: float, *, whole: bool = False, above: bool = False) -> _Check:
+    def check(value: Any) -> Any:
+        fits = isinstance(value, int if whole else int | float) and not isinstance(value, bool)
+        if not fits or not least <= value <= most or (above and value == least):
+            raise _Unexpected(f"{words} {'above' if above else 'from'} {least:g} to {most:.12g}")
+        return value if whole else float(value)
+
+    return check
+
+
+_SECONDS: Final = _number("a number of seconds", 0, 86_400, above=True)
+_DAYS: Final = _number("a whole number of days", 1, 36_500, whole=True)
+_CHANNEL: Final[_Checks] = {"policy": _text, "pins": _texts, "background": _flag}
+_PACKAGE: Final[_Checks] = {"isolate": _flag, "disabled": _flag, "time_limit_s": _SECONDS}
+_GATE: Final[_Checks] = {
     "required": _dists,
-    "deadline_ms": _whole(1, 60_000),
-    "ask_timeout_s": _seconds(30 * _DAY, zero=True),
+    "deadline_ms": _number("a whole number", 1, 60_000, whole=True),
+    "ask_timeout_s": _number("a number of seconds", 0, 30 * 86_400),
 }
-_DISCOVERY: Final[Mapping[str, _Check]] = {"model": _text, "nearest": _whole(1, 1000), "ceiling": _distance}
-_LIMITS: Final[Mapping[str, _Check]] = {
-    "result_kib": _whole(1, 1_048_576),
-    "describe_s": _seconds(_DAY),
-    "build_wait_s": _seconds(_DAY, zero=True),
-    "workers": _whole(1, 1024),
-    "call_s": _seconds(_DAY),
+_DISCOVERY: Final[_Checks] = {
+    "model": _text,
+    "nearest": _number("a whole number", 1, 1000, whole=True),
+    "ceiling": _number("a cosine distance", 0, 2),
 }
-_RETENTION: Final[Mapping[str, _Check]] = {
-    "trail_days": _whole(1, 36_500),
-    "results_days": _whole(1, 36_500),
+_LIMITS: Final[_Checks] = {
+    "result_kib": _number("a whole number", 1, 1_048_576, whole=True),
+    "describe_s": _SECONDS,
+    "build_wait_s": _number("a number of seconds", 0, 86_400),
+    "workers": _number("a whole number", 1, 1024, whole=True),
+    "call_s": _SECONDS,
 }
+_RETENTION: Final[_Checks] = {"trail_days": _DAYS, "results_days": _DAYS}
 _TABLES: Final = ("channels", "discovery", "gate", "limits", "packages", "retention")
-
-
-def _nothing() -> Mapping[str, Any]:
-    return MappingProxyType({})
 
 
 @frozen
@@ -208,12 +185,12 @@ class Config:
     """
 
     home: Path
-    channels: Mapping[str, ChannelOptions] = field(factory=_nothing)
+    channels: Mapping[str, ChannelOptions] = MappingProxyType({})
     gate: GateOptions = GateOptions()
     discovery: DiscoveryOptions = DiscoveryOptions()
     limits: Limits = Limits()
     retention: Retention = Retention()
-    packages: Mapping[str, PackageOptions] = field(factory=_nothing)
+    packages: Mapping[str, PackageOptions] = MappingProxyType({})
     approver_token: str | None = field(default=None, repr=False)
 
     @classmethod
@@ -230,11 +207,10 @@ class Config:
         _make_home(home)
         written = home / "config.toml"
         tables = _read(written, _TABLES)
-        commanded = _read(home / "packages.toml", ("packages",))
-        packages = _named(commanded, "packages", _PACKAGE, home / "packages.toml", _dist_key)
-        for name, options in _named(tables, "packages", _PACKAGE, written, _dist_key).items():
+        packages = _commanded(home)
+        for name, options in _named(tables, "packages", written).items():
             packages[name] = {**packages.get(name, {}), **options}
-        channels = _named(tables, "channels", _CHANNEL, written, str)
+        channels = _named(tables, "channels", written)
         discovery = _options(tables.get("discovery", {}), _DISCOVERY, written, "discovery")
         discovery["model"] = _model(home, discovery.get("model"))
         return cls(
@@ -327,29 +303,23 @@ def save_package_option(home: Path, dist: str, key: str, value: bool | float | N
     name = _dist_key(dist)
     _options({key: value} if value is not None else {}, _PACKAGE, path, f"packages.{name}")
     if key not in _PACKAGE:
-        raise ConfigError(f"there is no package option {key!r}; the options are {_words(_PACKAGE)}")
-    by_hand = _named(_read(written, _TABLES), "packages", _PACKAGE, written, _dist_key)
-    if key in by_hand.get(name, {}):
+        raise ConfigError(f"there is no package option {key!r}; the options are {', '.join(_PACKAGE)}")
+    by_hand = _named(_read(written, _TABLES), "packages", written).get(name, {})
+    if key in by_hand:
         raise ConfigError(
-            f"{written} sets {key} of {name} to {_literal(by_hand[name][key])}, and that file wins",
+            f"{written} sets {key} of {name} to {_literal(by_hand[key])}, and that file wins",
             hint=f"edit [packages.{name}] in {written}",
         )
     try:
         with FileLock(home / "packages.toml.lock", timeout=10):
-            packages = _named(_read(path, ("packages",)), "packages", _PACKAGE, path, _dist_key)
-            options = packages.setdefault(name, {})
-            if value is None:
-                options.pop(key, None)
-            else:
-                options[key] = value
+            packages = _commanded(home)
+            options = {**packages.get(name, {}), key: value}
+            packages[name] = {option: given for option, given in options.items() if given is not None}
             _write(path, packages)
     except Timeout as error:
         raise ConfigError(f"{path} is being written by another process; try again") from error
     except OSError as error:
         raise ConfigError(f"{path} cannot be written: {error.strerror or error}") from error
-
-
-# --- reading -----------------------------------------------------------------------------------------
 
 
 def _start_folder() -> str | None:
@@ -369,8 +339,9 @@ def _make_home(home: Path) -> None:
         home.mkdir(mode=0o700, parents=True, exist_ok=True)
         found = home.stat()
         mine = hasattr(os, "geteuid") and found.st_uid == os.geteuid()
-        if mine and found.st_mode & 0o077 and (_is_empty(home) or (home / "ledger.sqlite").exists()):
-            home.chmod(0o700)  # ours, or about to be: nobody else has business here
+        ours = (home / "ledger.sqlite").exists() or not any(home.iterdir())
+        if mine and ours and found.st_mode & 0o077:
+            home.chmod(0o700)  # nobody else has business here
         elif found.st_mode & 0o002 and not found.st_mode & 0o1000:
             raise ConfigError(
                 f"the home {home} may be written by anybody, so its settings could be anybody's",
@@ -381,11 +352,6 @@ def _make_home(home: Path) -> None:
             f"the home {home} cannot be used: {error.strerror or error}",
             hint="set CHALIE_HOME to a folder that you own",
         ) from error
-
-
-def _is_empty(folder: Path) -> bool:
-    with os.scandir(folder) as entries:
-        return next(entries, None) is None
 
 
 def _read(path: Path, tables: Iterable[str]) -> dict[str, dict[str, Any]]:
@@ -413,9 +379,7 @@ def _read(path: Path, tables: Iterable[str]) -> dict[str, dict[str, Any]]:
     return found
 
 
-def _options(
-    given: Mapping[str, Any], checks: Mapping[str, _Check], path: Path, where: str
-) -> dict[str, Any]:
+def _options(given: Mapping[str, Any], checks: _Checks, path: Path, where: str) -> dict[str, Any]:
     options: dict[str, Any] = {}
     for key, value in given.items():
         check = checks.get(key)
@@ -428,34 +392,31 @@ def _options(
     return options
 
 
-def _named(
-    tables: Mapping[str, dict[str, Any]],
-    table: str,
-    checks: Mapping[str, _Check],
-    path: Path,
-    key_of: Callable[[str], str],
-) -> dict[str, dict[str, Any]]:
+def _named(tables: Mapping[str, dict[str, Any]], table: str, path: Path) -> dict[str, dict[str, Any]]:
     """Return the checked options of every `[table.NAME]`, by the name's normal form."""
+    checks = _PACKAGE if table == "packages" else _CHANNEL
     found: dict[str, dict[str, Any]] = {}
     for name, given in tables.get(table, {}).items():
         if not isinstance(given, dict):
             raise ConfigError(f"{path}: {table}.{name} must be a table, written as [{table}.{name}]")
-        key = key_of(name)
+        key = _dist_key(name) if table == "packages" else name
         if key in found:
             raise ConfigError(f"{path}: [{table}.{name}] names {key} a second time")
         found[key] = _options(given, checks, path, f"{table}.{name}")
     return found
 
 
+def _commanded(home: Path) -> dict[str, dict[str, Any]]:
+    """Return the package options that commands wrote."""
+    path = home / "packages.toml"
+    return _named(_read(path, ("packages",)), "packages", path)
+
+
 def _nearest(word: str, known: Iterable[str]) -> str:
     import difflib
 
     near = difflib.get_close_matches(word, list(known), n=1)
-    return f"; did you mean {near[0]}?" if near else f"; it may be {_words(known)}"
-
-
-def _words(known: Iterable[str]) -> str:
-    return ", ".join(sorted(known))
+    return f"; did you mean {near[0]}?" if near else f"; it may be {', '.join(sorted(known))}"
 
 
 def _dist_key(name: str) -> str:
@@ -486,26 +447,22 @@ def _take_token(home: Path) -> str | None:
     return _TOKENS.get(home)
 
 
-# --- writing -----------------------------------------------------------------------------------------
-
-
 def _literal(value: bool | float) -> str:
     return str(value).lower() if isinstance(value, bool) else repr(value)
 
 
 def _write(path: Path, packages: Mapping[str, Mapping[str, Any]]) -> None:
     """Replace the file in one step, so that a reader sees the old text or the new one."""
-    lines = ["# Written by chalie's commands. Options of your own belong into config.toml.", ""]
-    for name in sorted(packages):
-        if packages[name]:
-            lines.append(f"[packages.{name}]")
-            lines += [f"{key} = {_literal(packages[name][key])}" for key in sorted(packages[name])]
-            lines.append("")
+    lines = ["# Written by chalie's commands. Options of your own belong into config.toml."]
+    for name, options in sorted(packages.items()):
+        if options:
+            lines += ["", f"[packages.{name}]"]
+            lines += [f"{key} = {_literal(value)}" for key, value in sorted(options.items())]
     fresh = path.with_name(f"{path.name}.{os.getpid()}")
     descriptor = os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
     try:
         with os.fdopen(descriptor, "w", encoding="utf-8") as file:
-            file.write("\n".join(lines))
+            file.write("\n".join([*lines, ""]))
             file.flush()
             os.fsync(file.fileno())
         fresh.replace(path)
