@@ -204,7 +204,7 @@ def _read(info: Path, dist: str) -> Distribution | Problem | None:
 
     metadata = importlib_metadata.Distribution.at(info)
     facts: Any = metadata.metadata
-    name, version = facts["Name"], facts["Version"]
+    name, version = facts.get("Name"), facts.get("Version")
     if not name or not version:
         return _unreadable(info, dist, "its METADATA has no Name or no Version")
     dist = normalise(name)

@@ -11,58 +11,28 @@ guessing there could only make it wider than its author meant.
 
 from __future__ import annotations
 
-import difflib
 import hashlib
 import re
-import unicodedata
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any, Final
-
-from attrs import frozen
+from typing import Final
 
 from .descriptor import EntryPoint, Playbook, Problem
+from .front_matter import RESTRICTION, Field, Unreadable, fields_of, fold_key, resembles_restriction, split
 
-__all__ = ["DESCRIPTION_LIMIT", "FILE_LIMIT", "FRONT_MATTER_LIMIT", "NAME_LIMIT", "read", "read_folder"]
+__all__ = ["DESCRIPTION_LIMIT", "FILE_LIMIT", "NAME_LIMIT", "read", "read_folder"]
 
 #: bytes of a SKILL.md. A playbook goes whole into a model's context, so this is already generous.
 FILE_LIMIT: Final = 256 * 1024
-#: bytes of front matter; keeps the YAML scanner's work bounded.
-FRONT_MATTER_LIMIT: Final = 16 * 1024
 #: characters of a name (agentskills.io, "name field").
 NAME_LIMIT: Final = 64
 #: characters of a description. The open form says 1024; longer ones are in use and harm nobody.
 DESCRIPTION_LIMIT: Final = 4096
 
 _FILE_NAMES = ("SKILL.md", "skill.md")
-_RESTRICTION = "allowedtools"
-#: keys of other programs that restrict tools in a way this host does not read.
-_OTHER_RESTRICTIONS = frozenset({"tools", "disallowedtools", "deniedtools", "restrictedtools"})
-_KEY_LINE = re.compile(r"(?P<key>[^\W\d_][\w .-]*?) *:(?P<value>.*)$")
 _RESTRICTION_WORD = re.compile(r"[\s>|\"'{?-]*allowed[-_\u2010-\u2015]?tools?\b", re.IGNORECASE)
+_RESTRICTION_INSIDE = re.compile(r"allowed[-_ \u2010-\u2015]?tools?[\"']?\s*[:=\uff1a]", re.IGNORECASE)
 _TOOL = re.compile(r"[^\s,()]+(?:\([^()]*\))?")
-
-
-@frozen
-class _Field:
-    """A value of the front matter, and the line of the file it stands on."""
-
-    value: str | tuple[str, ...] | None
-    line: int
-
-
-class _Unreadable(Exception):
-    """A file cannot be used: why, the line it shows on (0 for the file as a whole), and what to do."""
-
-    def __init__(self, reason: str, line: int = 0, fix: str = "") -> None:
-        super().__init__(reason)
-        self.reason = reason
-        self.line = line
-        self.fix = fix
-
-
-class _NotYaml(Exception):
-    """The front matter is not valid YAML; it may still be readable line by line."""
 
 
 def read(path: Path, *, dist: str = "", entry_point: str = "") -> Playbook | Problem:
@@ -82,7 +52,7 @@ def read(path: Path, *, dist: str = "", entry_point: str = "") -> Playbook | Pro
         file = _file_of(path)
         data = _bytes_of(file)
         return _playbook(file, data, dist)
-    except _Unreadable as refusal:
+    except Unreadable as refusal:
         where = f"{file}:{refusal.line}" if refusal.line else f"{file}"
         return Problem(
             dist=dist or str(file),
@@ -161,20 +131,20 @@ def _file_of(path: Path) -> Path:
         for name in _FILE_NAMES:
             if (path / name).exists():
                 return path / name
-        raise _Unreadable("the folder has no SKILL.md", fix=f"write {path / 'SKILL.md'}")
+        raise Unreadable("the folder has no SKILL.md", fix=f"write {path / 'SKILL.md'}")
     return path
 
 
 def _bytes_of(file: Path) -> bytes:
     if not file.is_file():  # a pipe or a device would block the reader for ever
-        raise _Unreadable("is not a regular file", fix=f"replace {file} by a text file")
+        raise Unreadable("is not a regular file", fix=f"replace {file} by a text file")
     try:
         with file.open("rb") as stream:
             data = stream.read(FILE_LIMIT + 1)
     except OSError as error:
-        raise _Unreadable(f"cannot be read ({error.strerror})", fix=f"make {file} readable") from error
+        raise Unreadable(f"cannot be read ({error.strerror})", fix=f"make {file} readable") from error
     if len(data) > FILE_LIMIT:
-        raise _Unreadable(
+        raise Unreadable(
             f"is over {FILE_LIMIT // 1024} KiB; a playbook goes whole into the model's context",
             fix=f"move the long parts of {file} into files beside it and name them in the steps",
         )
@@ -182,9 +152,9 @@ def _bytes_of(file: Path) -> bytes:
 
 
 def _playbook(file: Path, data: bytes, dist: str) -> Playbook:
-    front, first_line, body = _split(_text_of(data))
-    fields = _fields(front, first_line)
-    tools = _restriction(fields, front, first_line)
+    front, first_line, body = split(_text_of(data))
+    fields, loose = fields_of(front, first_line)
+    tools = _restriction(fields, front, first_line, loose=loose)
     _check_below(body, first_line + len(front) + 1)
     description = _description(fields.get("description"), first_line)
     return Playbook(
@@ -203,175 +173,35 @@ def _text_of(data: bytes) -> str:
         text = data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         line = data.count(b"\n", 0, error.start) + 1
-        raise _Unreadable(f"is not UTF-8 (byte {error.start})", line, "save the file as UTF-8") from error
+        raise Unreadable(f"is not UTF-8 (byte {error.start})", line, "save the file as UTF-8") from error
     return text.replace("\r\n", "\n").replace("\r", "\n")
 
 
-def _split(text: str) -> tuple[list[str], int, str]:
-    """Return the front matter's lines, the number of the first of them, and the body."""
-    lines = text.split("\n")
-    start = next((index for index, line in enumerate(lines) if line.strip()), len(lines))
-    if start == len(lines):
-        raise _Unreadable("is empty", 1, "begin it with `---`, `name:`, `description:`, `---`")
-    if lines[start].rstrip() != "---":
-        raise _Unreadable(
-            "has no front matter: the first line is not `---`",
-            start + 1,
-            "begin it with `---`, `name:`, `description:`, `---`",
-        )
-    for index in range(start + 1, len(lines)):
-        if lines[index].rstrip() == "---":
-            front = lines[start + 1 : index]
-            if sum(len(line) + 1 for line in front) > FRONT_MATTER_LIMIT:
-                raise _Unreadable(
-                    f"front matter is over {FRONT_MATTER_LIMIT // 1024} KiB",
-                    start + 1,
-                    "move what is not name, description or allowed-tools into the body",
-                )
-            return front, start + 2, "\n".join(lines[index + 1 :])
-    raise _Unreadable(
-        "the front matter is never closed", start + 1, "add a line `---` after the front matter"
-    )
-
-
-def _fields(front: Sequence[str], first_line: int) -> dict[str, _Field]:
-    """Read the front matter as YAML, else with its tabs as blanks, else line by line."""
-    text = "\n".join(front)
-    for attempt in (text, text.expandtabs(2)):
-        try:
-            return _from_yaml(attempt, first_line)
-        except _NotYaml:
-            continue
-    return _from_lines([line.expandtabs(2) for line in front], first_line)
-
-
-def _from_yaml(text: str, first_line: int) -> dict[str, _Field]:
-    """Read the top level of a YAML mapping from its nodes: nothing is constructed, no alias expanded."""
-    import yaml
-
-    try:
-        # The loader in Python: the one in C recurses on the machine stack and can end the process.
-        root = yaml.compose(text, Loader=yaml.SafeLoader)
-    except (yaml.YAMLError, RecursionError, ValueError) as error:
-        raise _NotYaml from error
-    if root is None:
-        return {}
-    if not isinstance(root, yaml.MappingNode):
-        raise _NotYaml
-    fields: dict[str, _Field] = {}
-    for key, value in root.value:
-        line = first_line + key.start_mark.line
-        if key.tag == "tag:yaml.org,2002:merge":  # could carry a restriction in from elsewhere
-            raise _Unreadable("uses a YAML merge key (`<<`)", line, "write its fields out")
-        if isinstance(key, yaml.ScalarNode):
-            _keep(fields, key.value, _Field(_plain(value), line))
-    return fields
-
-
-def _plain(node: Any) -> str | tuple[str, ...] | None:
-    """Return a scalar's text or a flat sequence's texts; None for what is empty, tagged or deeper."""
-    import yaml
-
-    if isinstance(node, yaml.ScalarNode):
-        if not node.tag.startswith("tag:yaml.org,2002:") or node.tag.startswith("tag:yaml.org,2002:python/"):
-            return None
-        return None if node.tag == "tag:yaml.org,2002:null" and not node.style else str(node.value)
-    if isinstance(node, yaml.SequenceNode) and node.tag == "tag:yaml.org,2002:seq":
-        texts = [_plain(child) if isinstance(child, yaml.ScalarNode) else None for child in node.value]
-        if all(isinstance(text, str) for text in texts):
-            return tuple(text for text in texts if isinstance(text, str))
-    return None
-
-
-def _keep(fields: dict[str, _Field], key: str, found: _Field) -> None:
-    """Keep a field; of a key that stands twice the first is kept, except for a restriction."""
-    folded = _folded(key)
-    if folded == _RESTRICTION:
-        if _RESTRICTION in fields:
-            raise _Unreadable(
-                "says `allowed-tools` twice, so which tools it may use is unclear",
-                found.line,
-                "keep one `allowed-tools` line",
-            )
-        fields[_RESTRICTION] = found
-    elif folded in _OTHER_RESTRICTIONS or _resembles_restriction(folded):
-        raise _Unreadable(
-            f"restricts its tools with `{key.strip()}`, which cannot be read for certain",
-            found.line,
-            "write the tools it may use as `allowed-tools: first second`",
-        )
-    else:
-        fields.setdefault(folded, found)
-
-
-def _folded(key: str) -> str:
-    return "".join(char for char in unicodedata.normalize("NFKC", key).casefold() if char.isalnum())
-
-
-def _resembles_restriction(folded: str) -> bool:
-    return difflib.SequenceMatcher(None, folded, _RESTRICTION).ratio() >= 0.85
-
-
-def _from_lines(front: Sequence[str], first_line: int) -> dict[str, _Field]:
-    """Read front matter that is no YAML: `key: value` at the margin, indented lines going on with it."""
-    fields: dict[str, _Field] = {}
-    index = 0
-    while index < len(front):
-        start = index
-        index += 1
-        match = _KEY_LINE.match(front[start])
-        if match is None:
-            continue
-        while index < len(front) and (not front[index].strip() or front[index][0] in " -"):
-            index += 1
-        block = front[start:index]
-        if _folded(match["key"]) == _RESTRICTION:
-            value = _alone("\n".join(block))
-        else:
-            value = _loose(match["value"] or "", block[1:])
-        _keep(fields, match["key"], _Field(value, first_line + start))
-    return fields
-
-
-def _alone(text: str) -> str | tuple[str, ...] | None:
-    """Return a restriction's value where its own lines are valid YAML by themselves, else None."""
-    try:
-        fields = _from_yaml(text, 1)
-    except (_NotYaml, _Unreadable):
-        return None
-    return fields[_RESTRICTION].value if set(fields) == {_RESTRICTION} else None
-
-
-def _loose(value: str, more: Sequence[str]) -> str | None:
-    value = value.strip()
-    if re.fullmatch(r"[|>][+-]?\d?", value):
-        value = ""
-    text = " ".join([value, *(line.strip() for line in more)]).strip()
-    if len(text) > 1 and text[0] == text[-1] and text[0] in "\"'":
-        text = text[1:-1]
-    return text or None
-
-
-def _restriction(fields: dict[str, _Field], front: Sequence[str], first_line: int) -> tuple[str, ...] | None:
+def _restriction(
+    fields: dict[str, Field], front: Sequence[str], first_line: int, *, loose: bool
+) -> tuple[str, ...] | None:
     """Return the tools the playbook may use, None where it restricts nothing.
 
     Raises:
-        _Unreadable: where a restriction is there in any form and cannot be read for certain.
+        Unreadable: where a restriction is there in any form and cannot be read for certain.
     """
-    read_at = fields[_RESTRICTION].line if _RESTRICTION in fields else 0
+    read_at = fields[RESTRICTION].line if RESTRICTION in fields else 0
     for number, line in enumerate(front, first_line):
-        if number != read_at and _speaks_of_restriction(line):
-            raise _Unreadable(
+        # Where the structure is only guessed, a restriction may stand in the middle of a line too.
+        if number != read_at and (
+            _speaks_of_restriction(line) or (loose and _RESTRICTION_INSIDE.search(line))
+        ):
+            raise Unreadable(
                 "has an `allowed-tools` that is not at the margin or not of the form `allowed-tools: …`",
                 number,
                 "write it as `allowed-tools: first second`, not indented",
             )
     if not read_at:
         return None
-    value = fields[_RESTRICTION].value
+    value = fields[RESTRICTION].value
     names = value if isinstance(value, tuple) else _tool_names(value or "")
     if names is None or (not names and value != ()) or not all(_readable(name) for name in names):
-        raise _Unreadable(
+        raise Unreadable(
             "has an `allowed-tools` that cannot be read, so it may not be used at all",
             read_at,
             "write it as `allowed-tools: first second`, or `allowed-tools: []` for none",
@@ -387,7 +217,7 @@ def _check_below(body: str, first_line: int) -> None:
         if not lines[index].strip():
             return
         if _RESTRICTION_WORD.match(lines[index]):
-            raise _Unreadable(
+            raise Unreadable(
                 "has an `allowed-tools` below the front matter, where it restricts nothing",
                 first_line + index,
                 "move it between the two `---` lines",
@@ -397,7 +227,7 @@ def _check_below(body: str, first_line: int) -> None:
 def _speaks_of_restriction(line: str) -> bool:
     """Say whether a line could be meant as a restriction, however it is written."""
     key, colon, _ = line.partition(":")
-    return _RESTRICTION_WORD.match(line) is not None or (bool(colon) and _resembles_restriction(_folded(key)))
+    return _RESTRICTION_WORD.match(line) is not None or (bool(colon) and resembles_restriction(fold_key(key)))
 
 
 def _tool_names(text: str) -> tuple[str, ...] | None:
@@ -411,12 +241,12 @@ def _readable(name: str) -> bool:
     return bool(name.strip()) and name.isprintable() and _TOOL.fullmatch(name.strip()) is not None
 
 
-def _name(found: _Field | None, file: Path) -> str:
+def _name(found: Field | None, file: Path) -> str:
     value = found.value if found else None
     name = (value if isinstance(value, str) else file.parent.name).strip()
     line = found.line if found else 1
     if not name or len(name) > NAME_LIMIT or not name.isprintable():
-        raise _Unreadable(
+        raise Unreadable(
             f"the name {name[:80]!r} is not 1 to {NAME_LIMIT} printable characters",
             line,
             "write `name:` as small letters, digits and `-`, like the folder",
@@ -424,12 +254,12 @@ def _name(found: _Field | None, file: Path) -> str:
     return name
 
 
-def _description(found: _Field | None, first_line: int) -> str:
+def _description(found: Field | None, first_line: int) -> str:
     value = found.value if found else None
     text = value if isinstance(value, str) else " ".join(value or ())
     text = " ".join("".join(char if char.isprintable() else " " for char in text).split())
     if not text:
-        raise _Unreadable(
+        raise Unreadable(
             "its description cannot be read as text"
             if found
             else "has no description, so none could find it",
@@ -437,7 +267,7 @@ def _description(found: _Field | None, first_line: int) -> str:
             "add `description:` with what it does and when to use it",
         )
     if len(text) > DESCRIPTION_LIMIT:
-        raise _Unreadable(
+        raise Unreadable(
             f"its description has {len(text)} characters; {DESCRIPTION_LIMIT} at most",
             found.line if found else first_line,
             "keep to what it does and when to use it; the steps belong in the body",

@@ -116,7 +116,7 @@ def _write_indexes(
             vectors.keep_all()
             return fingerprints
     for builder in builders:
-        before = set(_names(folder))
+        before = set(folder.iterdir())
         # Closed before the vectors are written: it reads the file as one that never changes.
         with contextlib.closing(Snapshot.open(folder)) as snapshot:
             try:
@@ -124,8 +124,7 @@ def _write_indexes(
             except Exception as error:
                 _note_failure(folder, builder.name, error)
                 fingerprints[builder.name] = ""
-                for name in set(_names(folder)) - before:
-                    (folder / name).unlink()
+                _clear(folder, before)
     return fingerprints
 
 
@@ -148,11 +147,18 @@ def _copied(previous: Generation, folder: Path) -> bool:
                 target.parent.mkdir(parents=True, exist_ok=True)
                 shutil.copyfile(previous.verified(name), target)
     except (OSError, IndexUnreadable):
-        for name in _names(folder):
-            if name != tables.FILE:
-                (folder / name).unlink()
+        _clear(folder, {folder / tables.FILE})
         return False
     return True
+
+
+def _clear(folder: Path, keep: set[Path]) -> None:
+    """Remove what half an index left."""
+    for entry in set(folder.iterdir()) - keep:
+        if entry.is_dir():
+            shutil.rmtree(entry)
+        else:
+            entry.unlink()
 
 
 def _names(folder: Path) -> list[str]:

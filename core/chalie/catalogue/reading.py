@@ -11,6 +11,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import resource
 import selectors
 import signal
 import struct
@@ -132,6 +133,10 @@ def _become_reader(task: Mapping[str, Any], end: int) -> None:
     """Read one distribution in the forked process, and end it without any clean-up of the package's."""
     try:
         os.setsid()
+        # What its parent reads and writes, and the other forks' pipes, are none of a package's business.
+        os.closerange(3, end)
+        os.closerange(end + 1, os.sysconf("SC_OPEN_MAX"))
+        resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
         signal.signal(signal.SIGINT, signal.SIG_DFL)
         file = os.fdopen(end, "wb")
         answer = _read(task, file)
