@@ -1,4 +1,5 @@
 """The playbooks of this package: readable by the host, findable, and complete."""
+# ruff: noqa: D103
 
 from __future__ import annotations
 

@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 from chalie.catalogue.descriptor import EntryPoint, Playbook, Problem
-from chalie.catalogue.playbooks import FILE_LIMIT, FRONT_MATTER_LIMIT, read, read_folder
+from chalie.catalogue.front_matter import FRONT_MATTER_LIMIT
+from chalie.catalogue.playbooks import FILE_LIMIT, read, read_folder
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -136,6 +137,7 @@ def test_what_is_no_regular_file_is_refused_instead_of_waited_for(tmp_path: Path
 
 def test_a_missing_file_is_a_problem_and_not_an_exception(tmp_path: Path) -> None:
     assert "is not a regular file" in bad(read(tmp_path / "gone.md")).reason
+    assert "File name too long" in bad(read(tmp_path / ("x" * 300))).reason
     (tmp_path / "empty").mkdir()
     assert "the folder has no SKILL.md" in bad(read(tmp_path / "empty")).reason
 
@@ -212,6 +214,9 @@ def test_a_restriction_is_read_whether_or_not_the_rest_is_yaml(
         ["description: broken: line", '"allowed-tools": Read'],
         ["x: &r {allowed-tools: Read}", "<<: *r"],
         ["---", "allowed-tools: Read"],
+        ["{allowed-tools: Read}"],
+        ["broken: YAML: x", "other: {allowed-tools: Read}"],
+        ["description: d", "  more: {a: b, allowed-tools: Read"],
     ],
 )
 def test_a_restriction_that_cannot_be_read_for_certain_makes_the_playbook_unusable(
@@ -222,6 +227,11 @@ def test_a_restriction_that_cannot_be_read_for_certain_makes_the_playbook_unusab
     problem = bad(read(file))
     assert problem.reason.startswith(f"{file}:")
     assert problem.fix
+
+
+def test_a_restriction_that_stands_twice_on_one_line_is_no_clearer(tmp_path: Path) -> None:
+    text = front("{description: d, allowed-tools: Read, allowed-tools: Bash}")
+    assert "says `allowed-tools` twice" in bad(read(written(tmp_path, text))).reason
 
 
 @pytest.mark.parametrize("key", ["allowed-tools", "Allowed-Tools", "allowed_tools", "allowedTools"])

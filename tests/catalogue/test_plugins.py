@@ -228,6 +228,12 @@ def test_a_module_that_passes_apart_and_fails_in_the_host_is_caught_too(site: Pa
     assert set(limits(plugins)) == {"b"}
 
 
+def test_a_module_that_fails_in_the_host_takes_its_distributions_others_with_it(site: Path) -> None:
+    late = "import sys\nif 'pytest' in sys.modules: raise SystemExit('not here')\n" + dedent(GOOD)
+    plugins = PluginLoader([put(site, "acme", GOOD), put(site, "acme", late, module="acme_more")]).load()
+    assert (plugins.loaded, limits(plugins)) == (frozenset(), {})
+
+
 def test_a_module_named_in_both_groups_counts_once_as_a_policy(site: Path) -> None:
     policy = put(site, "acme", GOOD)
     for entries in (

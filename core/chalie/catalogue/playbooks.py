@@ -50,9 +50,9 @@ def read(path: Path, *, dist: str = "", entry_point: str = "") -> Playbook | Pro
     file = path
     try:
         file = _file_of(path)
-        data = _bytes_of(file)
-        return _playbook(file, data, dist)
-    except Unreadable as refusal:
+        return _playbook(file, _bytes_of(file), dist)
+    except (Unreadable, OSError) as error:
+        refusal = error if isinstance(error, Unreadable) else Unreadable(f"cannot be read ({error.strerror})")
         where = f"{file}:{refusal.line}" if refusal.line else f"{file}"
         return Problem(
             dist=dist or str(file),
@@ -138,11 +138,8 @@ def _file_of(path: Path) -> Path:
 def _bytes_of(file: Path) -> bytes:
     if not file.is_file():  # a pipe or a device would block the reader for ever
         raise Unreadable("is not a regular file", fix=f"replace {file} by a text file")
-    try:
-        with file.open("rb") as stream:
-            data = stream.read(FILE_LIMIT + 1)
-    except OSError as error:
-        raise Unreadable(f"cannot be read ({error.strerror})", fix=f"make {file} readable") from error
+    with file.open("rb") as stream:
+        data = stream.read(FILE_LIMIT + 1)
     if len(data) > FILE_LIMIT:
         raise Unreadable(
             f"is over {FILE_LIMIT // 1024} KiB; a playbook goes whole into the model's context",

@@ -210,7 +210,9 @@ def test_a_service_that_trickles_is_given_up_in_time(monkeypatch: pytest.MonkeyP
         b'{"results": [{"name": "Valletta"}], "current": {"temperature_2m": "warm"}}',
         b'{"results": [{"name": "V", "latitude": 1e999, "longitude": 0}]}',
         b"[" * 100_000,
-        b" " * 2_000_000,
+        b" " * 2_000_000 + b"{}",
+        b'{"current": {"temperature_2m": NaN}}',
+        b'{"results": [{"name": "V", "latitude": 1%s, "longitude": 0}]}' % (b"0" * 400),
     ],
     ids=lambda body: repr(body[:24]),
 )
@@ -326,8 +328,15 @@ def test_every_code_of_the_table_has_words_and_others_keep_their_number() -> Non
         "Thunderstorm with heavy hail",
         "WMO code 4",
     )
-    assert [condition(value) for value in (None, True, "3")] == [None, None, None]
-    assert [direction(value) for value in (0, 44, 359, 360, 225, None)] == ["N", "NE", "N", "N", "SW", None]
+    assert [condition(value) for value in (None, True, "3", 1e999, 10**400)] == [None] * 5
+    assert [direction(value) for value in (0, 44, 359, 225, None, 1e999)] == [
+        "N",
+        "NE",
+        "N",
+        "SW",
+        None,
+        None,
+    ]
 
 
 json_values = st.recursive(

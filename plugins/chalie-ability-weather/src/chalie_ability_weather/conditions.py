@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from types import MappingProxyType
-from typing import Final
+from typing import Final, TypeGuard
 
 __all__ = ["CONDITIONS", "condition", "direction"]
 
@@ -52,7 +52,7 @@ _POINTS = ("N", "NE", "E", "SE", "S", "SW", "W", "NW")
 
 def condition(code: object) -> str | None:
     """Return a WMO code in words; None for no code, and the number itself for one the table lacks."""
-    if isinstance(code, bool) or not isinstance(code, int | float):
+    if not _is_number(code):
         return None
     return CONDITIONS.get(int(code), f"WMO code {int(code)}")
 
@@ -63,6 +63,11 @@ def direction(degrees: object) -> str | None:
     Args:
         degrees: clockwise from north, 0 to 360.
     """
-    if isinstance(degrees, bool) or not isinstance(degrees, int | float):
+    if not _is_number(degrees):
         return None
     return _POINTS[round(float(degrees) / 45) % 8]
+
+
+def _is_number(value: object) -> TypeGuard[int | float]:
+    """Tell whether a value is a number of a size that codes and degrees have; infinity and NaN are not."""
+    return isinstance(value, int | float) and not isinstance(value, bool) and -1000 < value < 1000

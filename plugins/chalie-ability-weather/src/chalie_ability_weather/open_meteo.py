@@ -79,7 +79,7 @@ class Service:
         if status != 200:
             raise _refusal(what, host, status, headers, body)
         try:
-            return json.loads(body)
+            return json.loads(body, parse_constant=_no_number)
         except (ValueError, RecursionError) as error:
             raise Trouble(
                 f"the {what} service at {host} answered with something that is not JSON",
@@ -132,6 +132,10 @@ class Service:
                 hint="there may be no network; do not retry at once, tell the user the weather cannot be "
                 "looked up now",
             ) from error
+
+
+def _no_number(word: str) -> None:
+    raise ValueError(f"{word} is no number of JSON")
 
 
 def _reason(error: Exception) -> str:

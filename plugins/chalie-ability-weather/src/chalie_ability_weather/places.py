@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import re
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -184,6 +183,7 @@ def _on_map(latitude: float, longitude: float) -> bool:
 
 
 def _number(value: object) -> float | None:
-    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
+    """Return degrees; None for what is no number or far off the map (also the ones no float can hold)."""
+    if isinstance(value, bool) or not isinstance(value, int | float) or not -360 <= value <= 360:
         return None
     return float(value)
