@@ -37,7 +37,6 @@ HEAVY = {
     "click",
     "fastmcp",
     "httpx",
-    "jsonschema_rs",
     "mcp",
     "model2vec",
     "numpy",

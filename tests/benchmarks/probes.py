@@ -96,7 +96,7 @@ def calls() -> dict[str, Any]:
                 turn.call(NAME, {"text": "hello"})
                 ours.append(time.perf_counter() - begun)
             peer += loop.run(_peer(server, 100))
-        recorded = len(host.ledger.trail.query(event="call.", limit=10_000))
+        recorded = len(host.ledger.trail.query(event="call.", name=NAME, limit=10_000))
     if recorded != 2 * (len(ours) + 1):
         raise SystemExit(f"{recorded} rows for {len(ours) + 1} calls")
     return {"ours": statistics.median(ours), "peer": statistics.median(peer)}
