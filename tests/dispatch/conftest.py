@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -45,3 +46,11 @@ def package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str, s
         return __import__(name)
 
     return write
+
+
+@pytest.fixture
+def gate() -> Iterator[threading.Event]:
+    """An event that hanging abilities wait for; raised at the test's end, so that no thread outlives it."""
+    over = threading.Event()
+    yield over
+    over.set()

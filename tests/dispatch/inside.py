@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from attrs import evolve
-
 from chalie import names
 from chalie.ability import Ability, facts
 from chalie.calls import Answer, AnswerKind, CallRecord, Channel, HoldView, SideEffect

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
@@ -17,7 +18,6 @@ from .background import Background
 from .classify import declared, derived
 from .context import CallContext
 from .flight import Flight
-from .isolation import LoadFailed, Workers
 from .pool import Busy, Cancelled, Pool
 from .record import Recorder
 from .refusals import (
@@ -34,6 +34,7 @@ from .refusals import (
 from .resolve import resolve
 from .results import Results
 from .run import Runner, Work, failed, was_pressed
+from .stamp import installed_stamp
 from .state import CancelToken, Progress, TurnState
 
 if TYPE_CHECKING:
@@ -42,6 +43,7 @@ if TYPE_CHECKING:
     from ..config import Config
     from ..gate.gate import Gate
     from ..ledger import Ledger
+    from .isolation import Workers
 
 __all__ = ["Dispatcher"]
 
@@ -67,7 +69,7 @@ class Dispatcher:
         deliver: told of each finished background call as (conversation, call id, envelope), after the
             inbox has it; may raise without effect.
         stamp: gives the stamp of an isolated ability's package; raises `NotReady` where its files are not
-            those described. Left out, it is the stamp in the catalogue.
+            those described. Left out, the files on disk are compared with the catalogue.
     """
 
     def __init__(
@@ -90,11 +92,12 @@ class Dispatcher:
         self._config = config
         self._embed = embed
         self._data_folder = data_folder
-        self._stamp = stamp if stamp is not None else _catalogue_stamp
+        self._stamp = stamp if stamp is not None else installed_stamp
         self._pool = Pool("chalie-ability", limits.workers)
         self._road = Pool("chalie-road", ROAD_THREADS, most_lost=ROAD_THREADS)
         self._runner = Runner(self._pool)
-        self._workers = Workers(limits.describe_s)
+        self._workers: Workers | None = None
+        self._making = threading.Lock()
         self._results = Results(ledger.results, limits.result_kib * 1024)
         self._recorder = Recorder(ledger.trail, self._results, observe)
         self._background = Background(ledger, limits.workers, self._finish, deliver)
@@ -236,7 +239,9 @@ class Dispatcher:
             flight.token.cancel()
         self._runner.close()
         self._road.close()
-        self._workers.close()
+        with self._making:
+            if self._workers is not None:
+                self._workers.close()
 
     # --- the road up to the run -----------------------------------------------------------------------
 
@@ -329,10 +334,17 @@ class Dispatcher:
         limit_s: float | None,
         token: CancelToken,
     ) -> Ended:
-        try:
-            return self._workers.run(descriptor, stamp, name, params, context, limit_s, token)
-        except LoadFailed as error:
-            return failed(name, error)
+        return self._isolation().run(descriptor, stamp, name, params, context, limit_s, token)
+
+    def _isolation(self) -> Workers:
+        with self._making:
+            if self._workers is None:
+                from .isolation import Workers  # most hosts never isolate anything
+
+                self._workers = Workers(self._config.limits.describe_s)
+                if self._closed:
+                    self._workers.close()
+            return self._workers
 
     def _classifier(
         self, state: TurnState, descriptor: Descriptor, arguments: dict[str, Any]
@@ -343,7 +355,7 @@ class Dispatcher:
         isolated, _ = self._options_of(descriptor)
         if isolated:
             stamp = self._stamp(descriptor, state.snapshot)
-            return partial(self._workers.classify, descriptor, stamp, arguments, context, CLASSIFY_S)
+            return partial(self._isolation().classify, descriptor, stamp, arguments, context, CLASSIFY_S)
         cls = self._load(descriptor, state.snapshot)
 
         def classify() -> Any:
@@ -426,11 +438,6 @@ def _view(flight: Flight, model_says: str) -> HoldView:
         reasons=(),
         must_ask=call.must_ask,
     )
-
-
-def _catalogue_stamp(descriptor: Descriptor, snapshot: Snapshot) -> str:
-    row = snapshot.distribution(descriptor.dist)
-    return row.stamp if row is not None else descriptor.hash
 
 
 def _copied(value: Any) -> Any:

@@ -81,16 +81,20 @@ class Workers:
             token: ends the call, and its worker if it does not end by itself.
 
         Raises:
-            TimedOut, Cancelled, Busy, LoadFailed.
+            TimedOut: the limit passed. Cancelled: the token was cancelled. Busy: the worker's other calls
+                do not end, or the host is closed.
         """
+        from .run import failed
         from .worker import decoded
 
         with self._slot(descriptor.dist).taken(token, self._start_s if limit_s is None else limit_s) as slot:
-            worker = slot.worker(stamp, self._start_s)
             try:
+                worker = slot.worker(stamp, self._start_s)
                 worker.load(descriptor.target, self._start_s)
                 request = {"op": "run", "name": name, "params": params, "target": descriptor.target}
                 answer = worker.ask(request, context, limit_s, token)
+            except LoadFailed as error:
+                return failed(name, error)
             except _Died as died:
                 return worker_died(name, str(died))
             try:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import contextvars
 import threading
 import time
@@ -78,6 +77,8 @@ class Ticket(Generic[T]):
 
     async def aresult(self, limit_s: float | None = None, token: CancelToken | None = None) -> T:
         """Do what `result` does without blocking the running event loop."""
+        import asyncio  # here and not above: a program without an event loop need not pay for it
+
         loop = asyncio.get_running_loop()
         event = asyncio.Event()
 

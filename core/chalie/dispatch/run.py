@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import dis
 import inspect
 import signal
@@ -12,14 +11,16 @@ from typing import TYPE_CHECKING, Any, Final
 
 from ..errors import ArgumentRefused
 from ..result import ToolResult
-from .loop import LoopThread, supervise
 from .pool import Busy, Cancelled, Pool, TimedOut
 from .refusals import Ended, busy, cancelled, described, timed_out
 from .state import CancelToken
 
 if TYPE_CHECKING:
+    import asyncio
+
     from ..ability import Ability
     from .context import CallContext
+    from .loop import LoopThread
 
 __all__ = ["Runner", "Work", "failed", "judged", "run_here", "was_pressed"]
 
@@ -80,13 +81,15 @@ class Runner:
 
     def __init__(self, pool: Pool) -> None:
         self.pool = pool
-        self._loops = LoopThread()
+        self._loops: LoopThread | None = None
+        self._making = threading.Lock()
+        self._closed = False
         self._strays: set[asyncio.Task[Any]] = set()
 
     @property
     def lost(self) -> int:
         """Threads and loops that are stuck in calls nobody waits for any more."""
-        return self.pool.lost + self._loops.lost
+        return self.pool.lost + (self._loops.lost if self._loops is not None else 0)
 
     def run(self, work: Work, limit_s: float | None, token: CancelToken) -> Ended:
         """Run on behalf of a caller that may wait on its thread.
@@ -98,7 +101,7 @@ class Runner:
             if work.remote is not None:
                 ended = work.remote(limit_s, token)
             elif work.is_async:
-                ended = self._loops.run(lambda: _run_async(work), limit_s, token)
+                ended = self._loop_thread().run(lambda: _run_async(work), limit_s, token)
             elif limit_s is None:
                 ended = run_here(work)
             else:
@@ -118,6 +121,8 @@ class Runner:
             elif work.is_async:
                 if len(self._strays) >= self.pool.most_lost:
                     raise Busy
+                from .loop import supervise
+
                 ended = await supervise(lambda: _run_async(work), limit_s, token, self._strays)
             else:
                 ended = await self.pool.submit(lambda: run_here(work)).aresult(limit_s, token)
@@ -130,7 +135,22 @@ class Runner:
     def close(self) -> None:
         """Take no more work. What is stuck is left to its daemon threads."""
         self.pool.close()
-        self._loops.close()
+        with self._making:
+            self._closed = True
+            if self._loops is not None:
+                self._loops.close()
+
+    def _loop_thread(self) -> LoopThread:
+        with self._making:
+            if self._loops is None:
+                from .loop import (
+                    LoopThread,
+                )  # brings asyncio, which a program without async tools never needs
+
+                self._loops = LoopThread()
+                if self._closed:
+                    self._loops.close()
+            return self._loops
 
 
 def run_here(work: Work) -> Ended:
@@ -149,6 +169,8 @@ def run_here(work: Work) -> Ended:
 
 
 async def _run_async(work: Work) -> Ended:
+    import asyncio
+
     try:
         value = await work.start()
     except asyncio.CancelledError as error:
