@@ -279,7 +279,7 @@ def environment_key(paths: Sequence[str] | None = None) -> str:
     Args:
         paths: the import paths it consists of; `import_paths()` when left out.
     """
-    tag = sys.implementation.cache_tag or f"{sys.implementation.name}-{sys.hexversion:x}"
+    tag = sys.implementation.cache_tag or sys.version
     text = "\0".join((tag, *(import_paths() if paths is None else paths)))
     return hashlib.sha256(os.fsencode(text)).hexdigest()[:16]
 
@@ -327,8 +327,7 @@ def _start_folder() -> str | None:
     if sys.flags.safe_path:
         return None
     main = sys.modules.get("__main__")
-    script = getattr(main, "__file__", None)
-    spec = getattr(main, "__spec__", None)
+    script, spec = getattr(main, "__file__", None), getattr(main, "__spec__", None)
     if script and (spec is None or spec.name == "__main__"):
         return os.path.realpath(Path(os.path.realpath(script)).parent)
     return _STARTED_IN or None
@@ -441,8 +440,7 @@ def _model(home: Path, configured: str | None) -> str | None:
 
 
 def _take_token(home: Path) -> str | None:
-    token = os.environ.pop("CHALIE_APPROVER_TOKEN", "").strip()
-    if token:
+    if token := os.environ.pop("CHALIE_APPROVER_TOKEN", "").strip():
         _TOKENS[home] = token
     return _TOKENS.get(home)
 

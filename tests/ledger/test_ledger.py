@@ -227,16 +227,16 @@ def test_a_ledger_in_a_folder_that_does_not_exist_is_refused(tmp_path: Path) -> 
         Ledger.open(tmp_path / "gone" / "ledger.sqlite")
 
 
-@pytest.mark.parametrize("exists", [True, False])
-def test_a_folder_that_cannot_be_written_is_refused(exists: bool, start: Start) -> None:
+@pytest.mark.parametrize("closed", ["the folder of a ledger", "an empty folder", "the file"])
+def test_a_ledger_that_cannot_be_written_is_refused_when_it_is_opened(closed: str, start: Start) -> None:
     folder = Path(tempfile.mkdtemp())  # pytest's own folders are closed to the account this runs as
     try:
         path = folder / "ledger.sqlite"
-        if exists:
+        if closed != "an empty folder":
             filled(path)
             for file in folder.iterdir():
                 file.chmod(0o444)
-        folder.chmod(0o555)
+        folder.chmod(0o777 if closed == "the file" else 0o555)
         code = """
             import filelock
             from chalie.errors import LedgerUnavailable
