@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
 import sqlite3
 import threading
@@ -82,13 +83,10 @@ class Ledger:
         created = False
         if not _is_ready(path, len(migrations)):
             created = _prepare(path, migrations)
+        # told now, not at the first call: SQLite itself opens such a file without a word, for reading only
+        if not (os.access(path, os.W_OK) and os.access(path.parent, os.W_OK)):
+            raise _unusable(path, OSError(errno.EACCES, "it cannot be written"))
         fast = Database(path, durable=False)
-        try:
-            with fast.transaction():
-                pass  # a folder or disk that cannot be written is told now, not at the first call
-        except LedgerUnavailable:
-            fast.close()
-            raise
         return cls(path, fast, retention or Retention(), clock, created)
 
     def apply_retention(self, now: float | None = None) -> dict[str, int]:
