@@ -352,6 +352,26 @@ def test_words_are_compared_folded_and_with_their_endings(query: str, text: str,
     assert by_words(query, text) == share
 
 
+def test_a_memory_is_offered_for_its_meaning_only_above_the_models_noise(make_memory: Make) -> None:
+    def crowded(texts: Sequence[str]) -> list[list[float]]:
+        """A model that puts everything near everything, and what is about cats a little nearer."""
+        return [[1.0, 0.1 * (index % 3), 0.6 * ("cat" in text)] for index, text in enumerate(texts)]
+
+    memory = make_memory(embed=crowded)
+    memory("store", text="Tom is a cat")
+    memory("store", text="the roof leaks")
+    assert found(memory("recall", query="catlike things")) == ["Tom is a cat"]
+
+
+def test_a_model_without_words_for_the_probes_still_finds_by_meaning(make_memory: Make) -> None:
+    def narrow(texts: Sequence[str]) -> list[list[float]]:
+        return [[1.0 * ("violin" in text), 1.0 * ("katt" in text or "kissa" in text)] for text in texts]
+
+    memory = make_memory(embed=narrow)
+    memory("store", text="min katt heter Tom")
+    assert found(memory("recall", query="kissa")) == ["min katt heter Tom"]
+
+
 @settings(suppress_health_check=[HealthCheck.too_slow], deadline=None)
 @given(query=st.text(max_size=40), text=st.text(max_size=80))
 def test_the_share_of_words_is_a_share_for_any_text(query: str, text: str) -> None:

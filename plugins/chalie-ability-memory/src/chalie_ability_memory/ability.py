@@ -210,7 +210,7 @@ class Memory(Ability):
             return [Match(memory, 0.0, None) for memory in memories]
         model, vector = meaning.of(query)
         vectors = meaning.renewed(memories, model, store) if model else {}
-        return ranked(memories, query, vector, vectors)
+        return ranked(memories, query, vector, vectors, meaning.floor() if vectors else 1.0)
 
 
 def _holds_all(query: str, match: Match) -> bool:
