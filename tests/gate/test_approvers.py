@@ -18,7 +18,7 @@ from chalie.gate.authority import login
 from .conftest import Person, a_view
 
 ASK = """
-    import json
+    import json, time
     from chalie.calls import HoldView, SideEffect
     from chalie.gate.approvers import TerminalApprover
     facts = json.loads(sys.argv[1])
@@ -30,7 +30,7 @@ ASK = """
     print("asking", flush=True)
     if facts.get("wait"):
         while not Path(facts["wait"]).exists():
-            pass
+            time.sleep(0.01)
     answer = TerminalApprover(**facts.get("options", {})).ask(view)
     print(answer.kind.value, answer.by, answer.until)
 """
