@@ -24,7 +24,7 @@ GEOCODING_URL: Final = "https://geocoding-api.open-meteo.com"
 LIMIT_S: Final = 8.0
 #: bytes of an answer; a real one has under 20 KiB.
 _ANSWER_LIMIT = 1024 * 1024
-_AGENT = "chalie-ability-weather (+https://pypi.org/project/chalie-ability-weather/)"
+_AGENT = "chalie-ability-weather"
 
 
 class Trouble(Exception):
