@@ -147,7 +147,8 @@ class _Child:
         import subprocess
 
         self.reading: tuple[str, ...] = ()
-        self.settling = False
+        self._started = time.monotonic()
+        self._settling = False
         self.error: ChalieError | None = None
         self.published = threading.Condition()
         self.done = False
@@ -195,24 +196,33 @@ class _Child:
         with self.published:
             if "reading" in line:
                 self.reading = tuple(line["reading"])
-                self.settling = line["total"] == 0
+                self._settling = bool(line["reading"]) and line["total"] == 0
+                if self._settling:
+                    self._started = time.monotonic()
             if "error" in line:
                 self.error = ChalieError(line["error"], code="index-unreadable", hint=line["hint"])
             self.published.notify_all()
 
     def wait(self, seconds: float | None) -> None:
-        """Wait for its end. The seconds begin once the files it is to read have come to rest."""
-        started = time.monotonic()
+        """Wait for its end, but no longer than `seconds` after its start: one turn waits, the next does not.
+
+        The time begins once the files that are to be read have come to rest, a matter of two seconds.
+        """
         with self.published:
             while not self.done:
                 if seconds is None:
-                    left = 3600.0
-                else:
-                    extra = _QUIET_S if self.settling and seconds else 0.0
-                    left = started + seconds + extra - time.monotonic()
-                    if left <= 0:
-                        return
-                self.published.wait(min(left, 0.5))
+                    self.published.wait()
+                    continue
+                left = self._started + seconds + (_QUIET_S if self._settling else 0.0) - time.monotonic()
+                if left <= 0:
+                    return
+                self.published.wait(left)
+
+    def wait_for_news(self) -> None:
+        """Wait for the next thing it tells, half a second at most."""
+        with self.published:
+            if not self.done:
+                self.published.wait(0.5)
 
 
 class Upkeep:
@@ -236,7 +246,8 @@ class Upkeep:
         self._on_published = on_published
         self._paths = tuple(import_paths() if paths is None else paths)
         self._generations = generations_of(config, self._paths)
-        self._options = _options(config)
+        #: why the last build failed, None where it did not
+        self.failure: ChalieError | None = None
         self._lock = threading.RLock()
         self._generation: Generation | None = None
         self._watch: Watch | None = None
@@ -318,6 +329,7 @@ class Upkeep:
 
     def _ended(self, child: _Child) -> None:
         self._child = None
+        self.failure = child.error
         if child.error is not None:
             self._failed_at = time.monotonic()
 
@@ -342,20 +354,15 @@ class Upkeep:
             if newest is None or (before is not None and newest.id == before.id):
                 return
             try:
-                self._watch = self._watch_of(newest)
+                self._watch = _watch_of(newest)
+                if before is None and newest.snapshot.meta("options") != _options(self._config):
+                    self._stale = True  # built under other options; later ones are another process's affair
             except IndexUnreadable:
                 return
             self._generation = newest
         if before is not None and self._on_published is not None:
             added, removed = _difference(before, newest)
             self._on_published(newest.id, added, removed)
-
-    def _watch_of(self, generation: Generation) -> Watch | None:
-        snapshot = generation.snapshot
-        if snapshot.meta("options") != self._options:
-            return None
-        due = snapshot.meta("due")
-        return Watch(snapshot.watched(), snapshot.editables(), float(due) if due else None)
 
     def _first(self) -> Generation:
         """Wait for a generation where there has been none."""
@@ -364,7 +371,7 @@ class Upkeep:
         while time.monotonic() < deadline:
             child = self._look()
             if child is not None:
-                child.wait(0.1)
+                child.wait_for_news()
                 error = child.error or error
             self._adopt()
             if self._generation is not None:
@@ -375,6 +382,12 @@ class Upkeep:
             f"nothing installed could be read within {_FIRST_WAIT_S:g} s",
             hint="run `chalie index` to see what takes so long",
         )
+
+
+def _watch_of(generation: Generation) -> Watch:
+    snapshot = generation.snapshot
+    due = snapshot.meta("due")
+    return Watch(snapshot.watched(), snapshot.editables(), float(due) if due else None)
 
 
 def _difference(before: Generation, after: Generation) -> tuple[list[str], list[str]]:

@@ -1,7 +1,7 @@
 """A program for `test_kill.py`: builds in forks that end themselves with SIGKILL at chosen moments.
 
 Arguments: home, import folder, seed, how many moments. A moment is the start of a function, or of a call
-into C, so every step of a build has its turn. Prints one line per failure, then `done` and how many there are.
+into C, so every step of a build has its turn. Prints a line per failure, then `done` and how many there are.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ import chalie.build
 from chalie.catalogue.generations import Generations
 from chalie.config import Config, import_paths
 
-from tests.catalogue.conftest import Index
+from tests.catalogue.places import Index
 from tests.support import packages
 
 

@@ -10,7 +10,7 @@ from chalie.catalogue.footprint import Footprint, locate
 
 from tests.support import packages
 
-from .conftest import Place
+from .places import Place
 
 NAME = "chalie-ability-good"
 

@@ -10,7 +10,7 @@ from chalie.catalogue.publishing import build_lock, publish, sweep
 from chalie.catalogue.tables import Contents
 from chalie.errors import IndexUnreadable
 
-from .conftest import Index
+from .places import Index
 from .test_snapshot import ability, row
 
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from tests.support import packages
 
-from .conftest import Place
+from .places import Place
 
 
 def names(place: Place, **options: object) -> list[str]:

@@ -8,7 +8,7 @@ from pathlib import Path
 from chalie.catalogue import publishing
 from chalie.catalogue.publishing import build_lock
 
-from .conftest import Place
+from .places import Place
 
 ROOT = Path(__file__).parents[2]
 
@@ -58,7 +58,7 @@ def test_two_builders_at_once_lose_nothing(place: Place) -> None:
         place.install(f"tool_{number}")
     program = (
         "import sys; from pathlib import Path\n"
-        "import chalie.build; from chalie.config import Config; from tests.catalogue.conftest import Index\n"
+        "import chalie.build; from chalie.config import Config; from tests.catalogue.places import Index\n"
         "chalie.build._index_builders = lambda config, points: ((Index(),), ())\n"
         "print(chalie.build.build(Config.load(Path(sys.argv[1])), paths=sys.argv[2:], quiet_s=0).id)\n"
     )

@@ -11,7 +11,7 @@ from chalie.catalogue.watch import Watch
 
 from tests.support import packages
 
-from .conftest import Place
+from .places import Place
 
 
 def edit(path: Path, text: str) -> None:

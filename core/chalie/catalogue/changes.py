@@ -101,9 +101,7 @@ def compare(
         row = rows.get(distribution.name)
         if due != 0.0:
             unsettled.append(Unsettled(distribution.name, _waiting(found, due), due, found))
-        elif row is None or rebuild or (row.state == "quarantined" and (moved or full)):
-            read.append(found)
-        elif row.state in ("ready", "quarantined") and (same := _same(row, found, full)) is not None:
+        elif row is not None and not rebuild and (same := _same(row, found, full, moved)) is not None:
             kept.append((found, same))
         else:
             read.append(found)
@@ -125,11 +123,14 @@ def _paths(snapshot: Snapshot) -> dict[str, str]:
     return {w.path: w.listing for w in snapshot.watched() if w.kind == "path"}
 
 
-def _same(row: DistributionRow, found: Found, full: bool) -> DistributionRow | None:
+def _same(row: DistributionRow, found: Found, full: bool, moved: bool) -> DistributionRow | None:
     """Return the row under today's stamp where the files are those it was made from, else None."""
     distribution, print_ = found.distribution, found.footprint
     if row.version != distribution.version or row.path != str(distribution.path):
         return None
+    if row.state != "ready":
+        again = full or moved or row.state != "quarantined" or row.stamp != print_.stamp
+        return None if again else row
     if row.stamp == print_.stamp and not full:
         return row
     if row.files_hash != print_.files_hash():

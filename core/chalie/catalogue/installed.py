@@ -7,7 +7,6 @@ import json
 import os
 import re
 import urllib.parse
-import urllib.request
 from collections.abc import Collection, Iterator, Sequence
 from pathlib import Path
 from typing import Any, Final
@@ -253,7 +252,7 @@ def _folders(info: Path, url: dict[str, Any]) -> tuple[str, ...]:
     parts = urllib.parse.urlsplit(url.get("url", ""))
     if parts.scheme != "file":
         return ()
-    project = urllib.request.url2pathname(parts.path)
+    project = urllib.parse.unquote(parts.path)
     return (f"{project}/src", project)
 
 
