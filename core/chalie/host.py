@@ -57,7 +57,6 @@ class Host:
         *,
         approver: Approver | None = None,
         on_delivery: Callable[[str | None, str, str], None] | None = None,
-        fresh: bool = False,
     ) -> None:
         from .build import Upkeep
         from .gate.authority import Authority
@@ -66,7 +65,7 @@ class Host:
         self.ledger = ledger
         self.channels = channels(config)
         self.authority: Authority = Authority(ledger, config.home)
-        self.approver_token = ledger.approvers.add(_OWN_APPROVER) if fresh else None
+        self.approver_token = ledger.approvers.add(_OWN_APPROVER) if ledger.created else None
         self._approver = approver
         self._on_delivery = on_delivery
         self.upkeep = Upkeep(config, self._published)
@@ -100,10 +99,9 @@ class Host:
             LedgerUnavailable: the ledger cannot be opened.
         """
         config = Config.load(Path(home) if home is not None else None)
-        fresh = not config.ledger_path.exists()
         ledger = Ledger.open(config.ledger_path, retention=config.retention)
         try:
-            return cls(config, ledger, approver=approver, on_delivery=on_delivery, fresh=fresh)
+            return cls(config, ledger, approver=approver, on_delivery=on_delivery)
         except BaseException:
             ledger.close()
             raise
@@ -241,14 +239,23 @@ class Host:
             *missing_pins(self._doctored(), self.snapshot),
         )
 
-    def commands(self) -> Mapping[str, click.Command]:
-        """Return the commands that enabled plugins bring to the command line, by name."""
-        found: dict[str, click.Command] = {}
-        for _, value in self.plugins.each("register_commands"):
+    def commands(self) -> tuple[Mapping[str, click.Command], tuple[str, ...]]:
+        """Return the commands that enabled plugins bring, by name, and a line for each that is left out.
+
+        A name that two plugins bring belongs to neither.
+        """
+        brought: dict[str, list[tuple[str, click.Command]]] = {}
+        refused: list[str] = []
+        for author, value in self.plugins.each("register_commands"):
             if isinstance(value, Mapping):
                 for name, command in value.items():
-                    found.setdefault(str(name), command)
-        return found
+                    brought.setdefault(str(name), []).append((author, command))
+            elif value is not None:
+                refused.append(f"{author} brings no commands: {value!r}")
+        for name, owners in brought.items():
+            if len(owners) > 1:
+                refused.append(f"{name} is left out: {' and '.join(author for author, _ in owners)} bring it")
+        return {name: owners[0][1] for name, owners in brought.items() if len(owners) == 1}, tuple(refused)
 
     def find(
         self,

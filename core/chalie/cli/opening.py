@@ -107,7 +107,10 @@ def plugin_commands(context: click.Context) -> Mapping[str, click.Command]:
 
     try:
         with Host.open(home_of(context)) as host:
-            return host.commands()
+            commands, refused = host.commands()
     except ChalieError as error:
         note(f"plugins bring no commands: {error.message}")
         return {}
+    for line in refused:
+        note(line)
+    return commands
