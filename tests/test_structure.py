@@ -222,7 +222,7 @@ def test_the_wheel_of_the_host_holds_the_host_and_nothing_else(wheels: Path) -> 
     assert code == {
         str(path.relative_to(ROOT / "core"))
         for path in CORE.rglob("*")
-        if path.is_file() and "__pycache__" not in path.parts
+        if path.is_file() and not any(part.startswith((".", "__pycache__")) for part in path.parts)
     }
     meta = {name.split("/", 1)[1] for name in names if ".dist-info/" in name}
     assert {"METADATA", "RECORD", "WHEEL", "entry_points.txt", "licenses/LICENSE"} <= meta

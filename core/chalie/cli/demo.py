@@ -156,7 +156,7 @@ def _ready(home: Path) -> bool:
     with Host.open(home) as host:
         host.upkeep.refresh(None)
         counts = host.snapshot.counts()
-        missing = [dist for dist in _NEEDED if host.snapshot.distribution(dist) is None]
+        missing = [dist for dist in _NEEDED if host.snapshot.state(dist) != "ready"]
     _say("demo", f"{counts['abilities']} tools and {counts['playbooks']} playbooks are installed")
     if missing:
         _say("demo", f"the demo needs {' and '.join(missing)}: chalie install {' '.join(missing)}")

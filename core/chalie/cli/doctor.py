@@ -78,7 +78,7 @@ def notes(host: Host) -> list[dict[str, Any]]:
     ]
     for dist in host.upkeep.pending:
         found.append(_note(dist, "its files are still being written or read", "chalie index"))
-    installed = {row.name for row in host.snapshot.distributions()}
+    installed = {row.name for row in host.snapshot.distributions() if row.state != "missing"}
     found += [
         _note(dist, "known but not installed: it has settings that count again when it comes back", fix)
         for dist in known(host)

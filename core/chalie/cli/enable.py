@@ -97,7 +97,7 @@ def row(host: Host, dist: str) -> DistributionRow:
         ChalieError: nothing of that name is installed.
     """
     found = host.snapshot.distribution(dist)
-    if found is not None:
+    if found is not None and found.state != "missing":
         return found
     raise ChalieError(
         f"no package named {dist!r} is installed in this Python",

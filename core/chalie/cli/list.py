@@ -71,7 +71,7 @@ def package_rows(host: Host) -> list[dict[str, Any]]:
     rows = []
     for found in host.snapshot.distributions():
         kinds = sorted(brings.get(found.name, ()))
-        if not kinds:
+        if not kinds or found.state == "missing":
             continue
         state: str = found.state
         if host.config.package(found.name).disabled:

@@ -43,7 +43,7 @@ def list_(
     """List the rows in force, and what was asked for without one."""
     with opened(context, settle=False) as host:
         rows = [
-            (row, host.snapshot.distribution(row.package) is not None)
+            (row, host.snapshot.state(row.package) not in (None, "missing"))
             for row in host.ledger.permissions.list(asked=True)
             if channel in (None, row.channel) and package in (None, row.package)
         ]
