@@ -171,7 +171,7 @@ def _end(process: subprocess.Popen[bytes]) -> None:
 
 def perform(request: Mapping[str, Any]) -> None:
     """Try the modules of a request, in the separate process; never returns."""
-    from .plugins import attempt
+    from .admission import attempt
 
     report = int(request["report"])
     os.set_inheritable(report, False)  # what a module starts must not keep the pipe open
