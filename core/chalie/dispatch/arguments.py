@@ -34,6 +34,10 @@ MOST_BYTES: Final = 1024 * 1024
 
 # Values times the subschemas that speak of one; about half a second of validating.
 _MOST_WORK: Final = 20_000_000
+_MOST_REPAIR_WORK: Final = 200_000
+_MOST_REPAIRS: Final = 1_000
+_MOST_TOLD: Final = 50
+_PLAIN: Final = frozenset({str, int, float, bool, type(None)})
 _LONGEST_SUMMARY: Final = 500
 _LONGEST_INTEGER_BITS: Final = 4096
 _MOST_PROBLEMS: Final = 5
@@ -118,20 +122,28 @@ def prepare(descriptor: Descriptor, arguments: Any) -> Prepared | ToolResult:
     try:
         checks = _checks_of(descriptor)
         given = _as_mapping(arguments)
-        values, depth = _walk(given)
-        fixed, healed = checks.repairs.repaired(given if depth == 1 else _copied(given))
-        if healed:
-            values, depth = _walk(fixed)  # decoding may have brought new values to light
+        may_nest = _bounded(checks, given)
+        fixed, done = checks.repairs.repaired(_copied(given), may_nest)
+        healed = list(done)
+        while done and len(healed) < _MOST_REPAIRS:  # decoding may have brought new values to light
+            may_nest = _bounded(checks, fixed)
+            fixed, done = checks.repairs.repaired(fixed, may_nest)
+            healed.extend(done)
+        if done:
+            _bounded(checks, fixed)
         _check_action(descriptor, checks.repairs, fixed, healed)
-        if values * checks.work[min(depth, len(checks.work) - 1)] > _MOST_WORK:
-            raise _too_large("take too long to check against the tool's alternatives")
         if checks.validator.is_valid(fixed):
-            return Prepared(fixed, tuple(healed))
+            return Prepared(fixed, _told(healed))
         return _invalid(checks, fixed)
     except ArgumentRefused as refused:
         return ToolResult.error(refused.message, code=refused.code, hint=refused.hint, valid=refused.valid)
     except SchemaRefused as refused:  # only of a descriptor that no describing process has checked
         return ToolResult.error(refused.message, code=refused.code, hint=refused.hint)
+
+
+def _told(healed: list[str]) -> tuple[str, ...]:
+    more = len(healed) - _MOST_TOLD
+    return tuple(healed) if more <= 0 else (*healed[:_MOST_TOLD], f"and {more} more")
 
 
 @frozen
@@ -230,6 +242,15 @@ def _walk(arguments: Mapping[str, Any]) -> tuple[int, int]:
     return values, depth
 
 
+def _bounded(checks: _Checks, arguments: Mapping[str, Any]) -> bool:
+    """Refuse arguments out of bounds, and tell whether they can be repaired at every depth in good time."""
+    values, depth = _walk(arguments)
+    work = values * checks.work[min(depth, len(checks.work) - 1)]
+    if work > _MOST_WORK:
+        raise _too_large("take too long to check against the tool's alternatives")
+    return work <= _MOST_REPAIR_WORK
+
+
 def _step(path: str, key: Any) -> str:
     if isinstance(key, int):
         return f"{path}[{key}]"
@@ -258,11 +279,13 @@ def _number(value: Any, path: str) -> int:
 
 def _copied(value: Any) -> Any:
     """Return walked arguments as containers of their own, so what is approved cannot change afterwards."""
+    if type(value) in _PLAIN:
+        return value
     if isinstance(value, Mapping):
         return {str(key): _copied(item) for key, item in value.items()}
     if isinstance(value, (list, tuple)):
         return [_copied(item) for item in value]
-    return value
+    return next(plain(value) for plain in (str, int, float) if isinstance(value, plain))
 
 
 def _check_action(
@@ -275,7 +298,7 @@ def _check_action(
     if descriptor.actions and not descriptor.classifies:
         if action is None:
             action = _default_action(descriptor, arguments, healed)
-        elif action not in descriptor.actions:
+        elif not isinstance(action, str) or action not in descriptor.actions:
             raise ArgumentRefused(
                 f"{descriptor.name} has no action {shown(str(action)[:80])}",
                 code="unknown-action",

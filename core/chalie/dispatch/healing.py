@@ -14,7 +14,7 @@ from typing import Any, Final
 
 from ..errors import ArgumentRefused
 from ..names import normal, shown
-from ..schema import DEEPEST_DATA, resolved
+from ..schema import resolved
 
 __all__ = ["Repairs", "json_object"]
 
@@ -109,8 +109,14 @@ class Repairs:
         more = schema.get("additionalProperties")
         self._open = bool(schema.get("patternProperties")) or more is True or isinstance(more, Mapping)
 
-    def repaired(self, arguments: Mapping[str, Any]) -> tuple[dict[str, Any], list[str]]:
+    def repaired(self, arguments: Mapping[str, Any], nested: bool = True) -> tuple[dict[str, Any], list[str]]:
         """Return a copy of `arguments` with its keys and values repaired, and what was done, in words.
+
+        What a decoded text holds is not repaired with it: call again with the result until nothing is done.
+
+        Args:
+            arguments: of bounded depth.
+            nested: whether to look for texts to decode inside objects and lists too.
 
         Raises:
             ArgumentRefused: two keys mean the same parameter, or one could mean two.
@@ -126,7 +132,8 @@ class Repairs:
                     del fixed[key]
                     healed.append(f"left out {shown(key)}, which was null")
                 continue
-            fixed[key] = self._value(value, self._under_key((self._root,), key), key, healed, 1)
+            if kind is str or nested:
+                fixed[key] = self._value(value, self._under_key((self._root,), key), key, healed)
         return fixed, healed
 
     def is_absent(self, name: str, value: Any) -> bool:
@@ -197,9 +204,7 @@ class Repairs:
     def _is_known(self, key: str) -> bool:
         return key in self._wanted or len(self._meanings(key)) == 1
 
-    def _value(
-        self, value: Any, schemas: tuple[Mapping[str, Any], ...], path: str, healed: list[str], depth: int
-    ) -> Any:
+    def _value(self, value: Any, schemas: tuple[Mapping[str, Any], ...], path: str, healed: list[str]) -> Any:
         """Return a value with JSON text decoded wherever the schemas about it want something but text."""
         if isinstance(value, str):
             kinds = self._kinds(schemas)
@@ -209,19 +214,19 @@ class Repairs:
             if decoded is _NOT_DECODED:
                 return value
             healed.append(f"read the text of {shown(path)} as {_KIND_OF[type(decoded)]}")
-            value = decoded
-        if not schemas or depth >= DEEPEST_DATA:
+            return decoded
+        if not schemas:
             return value
         if isinstance(value, dict):
             return {
-                key: self._value(item, self._under_key(schemas, key), f"{path}.{key}", healed, depth + 1)
+                key: self._value(item, self._under_key(schemas, key), f"{path}.{key}", healed)
                 if isinstance(item, (str, dict, list))
                 else item
                 for key, item in value.items()
             }
         if isinstance(value, list):
             return [
-                self._value(item, self._under_index(schemas, at), f"{path}[{at}]", healed, depth + 1)
+                self._value(item, self._under_index(schemas, at), f"{path}[{at}]", healed)
                 if isinstance(item, (str, dict, list))
                 else item
                 for at, item in enumerate(value)
@@ -249,10 +254,10 @@ class Repairs:
         return known
 
     def _under_key(self, schemas: Iterable[Mapping[str, Any]], key: str) -> tuple[Mapping[str, Any], ...]:
-        return tuple(child for part in self._all_about(schemas) for child in _of_key(part, key))
+        return _each_once(child for part in self._all_about(schemas) for child in _of_key(part, key))
 
     def _under_index(self, schemas: Iterable[Mapping[str, Any]], at: int) -> tuple[Mapping[str, Any], ...]:
-        return tuple(child for part in self._all_about(schemas) for child in _of_index(part, at))
+        return _each_once(child for part in self._all_about(schemas) for child in _of_index(part, at))
 
     def _all_about(self, schemas: Iterable[Mapping[str, Any]]) -> Iterator[Mapping[str, Any]]:
         for schema in schemas:
@@ -291,6 +296,11 @@ class Repairs:
             return None
         first, *others = (kinds | {"integer"} if "number" in kinds else kinds for kinds in narrowed)
         return first.intersection(*others)
+
+
+def _each_once(schemas: Iterable[Mapping[str, Any]]) -> tuple[Mapping[str, Any], ...]:
+    """Return the schemas without repetition: the ways to one multiply with depth, the schemas do not."""
+    return tuple({id(schema): schema for schema in schemas}.values())
 
 
 def _said(kinds: frozenset[str] | None) -> tuple[frozenset[str], ...]:
