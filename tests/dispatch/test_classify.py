@@ -16,7 +16,7 @@ from .inside import CHAT, Inside, Plain
 class Post(Plain):
     called = "post"
     actions = {"read": SideEffect.READ, "send": SideEffect.EXTERNAL_SEND}
-    properties = {"action": {"type": "string"}, "to": {"type": "string"}}
+    properties = {"action": {"type": "string"}, "to": {"type": "object"}}
 
 
 def seen_by_gate(inside: Inside, cls: type[Plain], arguments: dict[str, Any], **facts: Any) -> Call:
@@ -91,9 +91,9 @@ def test_what_classify_does_to_the_arguments_does_not_change_what_runs(
     inside: Inside, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def classify(self: object, params: Any) -> str:
-        params["to"] = "somebody else"
+        params["to"]["name"] = "somebody else"
         return "read"
 
     monkeypatch.setattr(Judging, "classify", classify)
     turn = inside.turn(inside.add(Judging))
-    assert inside.call(turn, "judging", {"to": "bob"}).body == '{"to":"bob"}'
+    assert inside.call(turn, "judging", {"to": {"name": "bob"}}).body == '{"to":{"name":"bob"}}'

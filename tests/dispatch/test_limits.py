@@ -177,6 +177,26 @@ def test_a_result_that_is_ready_in_the_moment_of_the_cancel_is_not_delivered(
         assert "code=cancelled" in text and "ready" not in text
 
 
+@pytest.mark.parametrize("awaited", [False, True])
+def test_an_async_ability_is_stopped_by_its_turns_cancel_wherever_it_runs(
+    inside: Inside, monkeypatch: pytest.MonkeyPatch, awaited: bool
+) -> None:
+    stopped = threading.Event()
+
+    async def sleeps() -> Any:
+        threading.Thread(target=turn.cancel.cancel).start()
+        try:
+            await asyncio.sleep(30)
+        finally:
+            stopped.set()
+
+    turn = inside.turn(inside.add(doing_async(monkeypatch, sleeps)))
+    call = inside.dispatcher.call, inside.dispatcher.acall
+    text = asyncio.run(call[1](turn, "doing_async")) if awaited else call[0](turn, "doing_async")
+    assert "code=cancelled" in text
+    assert stopped.wait(10)
+
+
 def test_cancelling_the_awaiting_task_cancels_an_async_ability_for_real(
     inside: Inside, monkeypatch: pytest.MonkeyPatch
 ) -> None:

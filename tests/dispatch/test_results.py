@@ -114,6 +114,22 @@ def test_a_handle_stands_for_the_whole_text_wherever_it_is_in_the_arguments(
     assert body == {"text": size, "list": [1, size], "tree": {"deep": [{"er": size}], handle: 3}}
 
 
+def test_a_handle_of_kept_json_fits_a_parameter_that_takes_no_text_and_is_checked_as_what_it_is(
+    inside: Inside, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rows = ["row" * 10 for _ in range(20_000)]
+    turn = big(inside, monkeypatch, rows)
+    handle = f"result:{inside.call(turn, 'big').meta['result']}"
+    assert json.loads(inside.call(turn, "takes", {"list": handle}).body) == {"list": [30] * 20_000}
+    monkeypatch.setattr(Big, "body", [[number] for number in range(60_000)])
+    numbers = f"result:{inside.call(turn, 'big').meta['result']}"
+    assert inside.call(turn, "takes", {"list": numbers}).code == "arguments-too-large"
+    monkeypatch.setattr(Big, "body", list(range(20_000)))
+    numbers = f"result:{inside.call(turn, 'big').meta['result']}"
+    assert inside.call(turn, "takes", {"list": numbers}).code == "invalid-param"
+    assert inside.call(turn, "takes", {"list": "result:nope"}).code == "result-unknown"
+
+
 def test_a_handle_inside_a_longer_text_is_only_text(inside: Inside, monkeypatch: pytest.MonkeyPatch) -> None:
     turn = big(inside, monkeypatch, "")
     for text in ("see result:0123456789abcdef", "result: ok", "result:", "result:a b", "Result:abc"):

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 from chalie.calls import AnswerKind, SideEffect
-from chalie.errors import LedgerUnavailable, NotReady
+from chalie.errors import DescribeFailed, LedgerUnavailable, NotReady
 from chalie.result import ToolResult
 
 from .inside import QUIET, Inside, Person, Plain
@@ -133,6 +133,7 @@ def test_a_later_claimant_of_a_pinned_name_displaces_nobody(inside: Inside) -> N
     mine = inside.add(Mine, dist="chalie-ability-memory")
     turn = inside.turn(pinned={"memory": mine})
     theirs = inside.add(Theirs, dist="chalie-ability-intruder")
+    del inside.shelf.descriptors[mine.key]  # to the catalogue the newcomer is now the only owner
     exposed = turn.activate(theirs)
     assert exposed != "memory"
     assert inside.call(turn, "memory").body == "mine"
@@ -327,6 +328,17 @@ def test_a_package_that_changed_under_the_host_is_not_ready_and_the_gate_was_ask
     assert frame.code == "not-ready" and frame.hint == "restart the program"
     assert inside.gate.passes == 1
     assert [row.event for row in inside.rows()] == ["call.started", "call.finished"]
+
+
+def test_what_a_package_says_when_it_cannot_be_imported_is_for_the_trail_only(inside: Inside) -> None:
+    def broken(*_: object) -> Any:
+        raise DescribeFailed("test:Echo cannot be imported (OSError: /secret/path)", hint="chalie doctor")
+
+    turn = inside.turn(inside.add(Echo))
+    inside.dispatcher._load = broken
+    frame = inside.call(turn, "echo", {"text": "x"})
+    assert (frame.code, frame.hint) == ("describe-failed", "chalie doctor")
+    assert "/secret/path" not in frame.body and "/secret/path" in (inside.rows()[-1].detail or "")
 
 
 @pytest.mark.parametrize("error", [SystemExit(3), ImportError("no such module"), KeyboardInterrupt()])

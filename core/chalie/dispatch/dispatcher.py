@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 from ..calls import Call, CallRecord, HoldView
 from ..catalogue.descriptor import Descriptor
 from ..envelope import render
-from ..errors import ChalieError, LedgerUnavailable
+from ..errors import ChalieError, DescribeFailed, LedgerUnavailable
 from ..result import ToolResult
 from .arguments import Prepared, prepare, take_injected
 from .background import Background
@@ -251,6 +251,11 @@ class Dispatcher:
             return self._admit(flight, arguments)
         except LedgerUnavailable as error:
             return cannot_record(flight.name, error)
+        except (
+            DescribeFailed
+        ) as error:  # its message quotes the package's own error, which is not the model's
+            message = f"{flight.name} could not be imported"
+            return Ended(ToolResult.error(message, code=error.code, hint=error.hint), described(error))
         except ChalieError as error:
             result = ToolResult.error(error.message or error.code, code=error.code, hint=error.hint)
             return Ended(result, described(error))
@@ -268,6 +273,8 @@ class Dispatcher:
             return Ended(descriptor)
         flight.descriptor = descriptor
         arguments, model_says, flight.background = take_injected(arguments)
+        if descriptor.dist != _HOST:
+            arguments = self._results.decode(state.principal, descriptor.parameters, arguments)
         prepared = prepare(descriptor, arguments)
         if isinstance(prepared, ToolResult):
             return Ended(prepared)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Final
@@ -58,6 +59,35 @@ class Results:
             result = evolve(result, meta=_some(result.meta))
             facts["meta_cut"] = True
         return result, facts
+
+    def decode(self, principal: str, schema: Mapping[str, Any], arguments: Any) -> Any:
+        """Return the arguments with kept JSON in the place of handles where no text may stand.
+
+        A parameter that takes an array, an object or a number could not take a handle otherwise. What is
+        put there passes the same checks as if the model had written it, and is what a person is shown.
+
+        Args:
+            principal: whose results they must be.
+            schema: of the parameters.
+            arguments: not yet validated; returned as they are where there is nothing to do.
+
+        Raises:
+            ChalieError: `result-unknown`.
+            LedgerUnavailable: they cannot be looked up.
+        """
+        properties = schema.get("properties")
+        if not isinstance(arguments, Mapping) or not isinstance(properties, Mapping):
+            return arguments
+        decoded: dict[str, Any] = {}
+        for key, value in arguments.items():
+            match = _HANDLE.fullmatch(value) if isinstance(value, str) else None
+            if match is None or _takes_text(properties.get(key)):
+                continue
+            try:
+                decoded[key] = json.loads(self._known(principal, match.group(1)).body)
+            except (ValueError, RecursionError):
+                pass  # it is no JSON: validation says what the parameter takes
+        return {**arguments, **decoded} if decoded else arguments
 
     def bind(self, principal: str, arguments: dict[str, Any]) -> dict[str, Any]:
         """Return the arguments with each handle bound to the id, hash and size of what it stands for.
@@ -143,6 +173,11 @@ def _unknown(result_id: str) -> ChalieError:
         code="result-unknown",
         hint="results are kept for a few days and only for whose call made them; call the tool again.",
     )
+
+
+def _takes_text(schema: Any) -> bool:
+    kinds = schema.get("type") if isinstance(schema, Mapping) else None
+    return kinds is None or "string" in (kinds if isinstance(kinds, list | tuple) else (kinds,))
 
 
 def _any_handle(value: Any) -> bool:

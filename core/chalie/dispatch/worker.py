@@ -86,10 +86,10 @@ def _guard(child: int, lifeline: int, wake: int) -> None:
         if wake in ready:
             os.read(wake, 512)
         if lifeline in ready:
-            with contextlib.suppress(ProcessLookupError):
-                os.killpg(child, signal.SIGKILL)
+            os.kill(child, signal.SIGKILL)  # not yet waited for, so the number is still its own
             _, status = os.waitpid(child, 0)
             break
+    # What it started is in its group, and the group keeps its number while any of them lives.
     with contextlib.suppress(ProcessLookupError, PermissionError):
         os.killpg(child, signal.SIGKILL)
     code = os.waitstatus_to_exitcode(status)
