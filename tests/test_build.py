@@ -276,7 +276,7 @@ def test_a_second_process_finds_the_generation_and_starts_nothing(
 ) -> None:
     real.install("tool")
     first = started(real, build_wait_s=20).until(["tool"])
-    monkeypatch.setattr(chalie.build, "_Child", lambda *_: pytest.fail("nothing is to be built"))
+    monkeypatch.setattr(chalie.build, "BuildProcess", lambda *_: pytest.fail("nothing is to be built"))
     again = started(real)
     assert again.upkeep.current().id == first.id
     assert again.telling.told == []

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import importlib
 import json
-import os
 import sys
 import threading
 import time
@@ -13,6 +12,7 @@ from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, Final
 
 from . import __version__
+from .catalogue.build_process import BuildProcess
 from .catalogue.generations import Generation, Generations, IndexBuilder
 from .catalogue.watch import Watch
 from .config import Config, environment_key, import_paths
@@ -70,11 +70,12 @@ def build(
         ChalieError: another process has been building for minutes.
     """
     from .catalogue.building import Building
-    from .catalogue.publishing import build_lock
+    from .catalogue.publishing import build_lock, sweep
 
     paths = tuple(import_paths() if paths is None else paths)
     generations = generations_of(config, paths)
     with build_lock(generations.root):
+        sweep(generations.root)  # a killed build's rubbish, also where nothing is published now
         building = Building(
             config,
             generations,
@@ -140,91 +141,6 @@ def enabled_plugins(config: Config, ledger: Ledger, snapshot: Snapshot) -> Plugi
     return PluginLoader(enabled, memory=memory, files_hashes=hashes).load()
 
 
-class _Child:
-    """A build in a process of its own."""
-
-    def __init__(self, config: Config, paths: Sequence[str], root: Path) -> None:
-        import subprocess
-
-        self.reading: tuple[str, ...] = ()
-        self._started = time.monotonic()
-        self._settling = False
-        self.error: ChalieError | None = None
-        self.published = threading.Condition()
-        self.done = False
-        own = str(Path(__file__).parents[1])
-        root.mkdir(mode=0o700, parents=True, exist_ok=True)
-        self._log = root / "build.log"
-        with self._log.open("wb") as log:
-            self.process = subprocess.Popen(
-                [sys.executable, "-P", "-m", "chalie.build"],
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-                stderr=log,
-                cwd=config.home,
-                env={**os.environ, "PYTHONPATH": os.pathsep.join([*paths, own])},
-                # What it publishes is for every process of the home, so it outlives the one that started it.
-                start_new_session=True,
-            )
-        task = {"home": str(config.home), "paths": list(paths)}
-        threading.Thread(target=self._follow, args=(json.dumps(task).encode(),), daemon=True).start()
-
-    def _follow(self, task: bytes) -> None:
-        process = self.process
-        assert process.stdin is not None and process.stdout is not None
-        try:
-            with process.stdin as pipe:
-                pipe.write(task)
-            with process.stdout as lines:
-                for line in lines:
-                    self._told(json.loads(line))
-        except (OSError, ValueError):
-            pass
-        status = process.wait()
-        with self.published:
-            if status != 0 and self.error is None:
-                self.error = ChalieError(
-                    f"the process that reads installed packages ended with status {status}",
-                    code="index-unreadable",
-                    hint=f"see {self._log}, or run `chalie index`",
-                )
-            self.reading = () if self.error is None else self.reading
-            self.done = True
-            self.published.notify_all()
-
-    def _told(self, line: Mapping[str, Any]) -> None:
-        with self.published:
-            if "reading" in line:
-                self.reading = tuple(line["reading"])
-                self._settling = bool(line["reading"]) and line["total"] == 0
-                if self._settling:
-                    self._started = time.monotonic()
-            if "error" in line:
-                self.error = ChalieError(line["error"], code="index-unreadable", hint=line["hint"])
-            self.published.notify_all()
-
-    def wait(self, seconds: float | None) -> None:
-        """Wait for its end, but no longer than `seconds` after its start: one turn waits, the next does not.
-
-        The time begins once the files that are to be read have come to rest, a matter of two seconds.
-        """
-        with self.published:
-            while not self.done:
-                if seconds is None:
-                    self.published.wait()
-                    continue
-                left = self._started + seconds + (_QUIET_S if self._settling else 0.0) - time.monotonic()
-                if left <= 0:
-                    return
-                self.published.wait(left)
-
-    def wait_for_news(self) -> None:
-        """Wait for the next thing it tells, half a second at most."""
-        with self.published:
-            if not self.done:
-                self.published.wait(0.5)
-
-
 class Upkeep:
     """Keeps a process on the newest generation, and that one true to what is installed.
 
@@ -251,7 +167,7 @@ class Upkeep:
         self._lock = threading.RLock()
         self._generation: Generation | None = None
         self._watch: Watch | None = None
-        self._child: _Child | None = None
+        self._child: BuildProcess | None = None
         self._stale = False
         self._failed_at = float("-inf")
 
@@ -312,7 +228,7 @@ class Upkeep:
         assert self._generation is not None
         return self._generation
 
-    def _look(self) -> _Child | None:
+    def _look(self) -> BuildProcess | None:
         """Start a build where anything may have changed; return the one under way."""
         with self._lock:
             if self._child is not None and not self._child.done:
@@ -324,10 +240,10 @@ class Upkeep:
             if not self._due():
                 return None
             self._stale = False
-            self._child = _Child(self._config, self._paths, self._generations.root)
+            self._child = BuildProcess(self._config.home, self._paths, self._generations.root)
             return self._child
 
-    def _ended(self, child: _Child) -> None:
+    def _ended(self, child: BuildProcess) -> None:
         self._child = None
         self.failure = child.error
         if child.error is not None:
