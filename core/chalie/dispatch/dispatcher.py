@@ -285,6 +285,7 @@ class Dispatcher:
         self._recorder.mask(flight, call, descriptor.parameters)
         # What policies and approvers are shown is theirs to spoil; what runs is set apart before.
         bound = _copied(call.arguments)
+        handles = call.arguments is not prepared.arguments
         refusal = self._ask_gate(flight, call, model_says)
         if refusal is not None:
             return refusal
@@ -295,6 +296,8 @@ class Dispatcher:
         if refusal is not None:
             return refusal
         self._flights[flight.id] = flight
+        if handles:
+            bound = self._results.expand(state.principal, bound)
         self._prepare_work(flight, descriptor, bound)
         return None
 
@@ -312,7 +315,7 @@ class Dispatcher:
         flight.answered_by = admission.answered_by
         return None if admission.allowed else denied(flight.name, admission)
 
-    def _prepare_work(self, flight: Flight, descriptor: Descriptor, bound: dict[str, Any]) -> None:
+    def _prepare_work(self, flight: Flight, descriptor: Descriptor, params: dict[str, Any]) -> None:
         """Make ready what runs: class or instance, context, limit. Imports the ability's module."""
         state = flight.state
         context = CallContext(
@@ -320,9 +323,8 @@ class Dispatcher:
         )
         maker = state.internal.get(descriptor.key)
         if maker is not None:
-            flight.work = Work(flight.name, None, bound, context, made=maker())
+            flight.work = Work(flight.name, None, params, context, made=maker())
             return
-        params = self._results.expand(state.principal, bound) if descriptor.dist != _HOST else bound
         isolated, flight.limit_s = self._options_of(descriptor)
         if isolated:
             stamp = self._stamp(descriptor, state.snapshot)

@@ -32,6 +32,7 @@ class Flight:
         "begun",
         "call",
         "called",
+        "columns",
         "descriptor",
         "ended",
         "healed",
@@ -69,6 +70,8 @@ class Flight:
         self.background = False
         self.limit_s: float | None = None
         self.work: Work | None = None
+        #: what every row of the call says, once it is known.
+        self.columns: dict[str, Any] | None = None
         #: held while a row is written, so that no outcome is written twice or before its intent.
         self.lock = threading.Lock()
         self.started = False

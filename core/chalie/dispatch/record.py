@@ -61,7 +61,8 @@ class Recorder:
         with flight.lock:
             if flight.token.cancelled:
                 return not_begun(flight.name)
-            self._trail.append("call.started", **_columns(flight), arguments=flight.masked)
+            columns = flight.columns = _columns(flight)
+            self._trail.append("call.started", arguments=flight.masked, **columns)
             flight.started = True
         return None
 
@@ -87,7 +88,7 @@ class Recorder:
         try:
             self._trail.append(
                 "call.finished" if flight.started else "call.refused",
-                **_columns(flight),
+                **(flight.columns or _columns(flight)),
                 status=ended.result.status,
                 code=ended.result.code,
                 arguments=None if flight.started else flight.masked,

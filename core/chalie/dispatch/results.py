@@ -75,13 +75,12 @@ class Results:
             ChalieError: `result-unknown`.
             LedgerUnavailable: they cannot be looked up.
         """
-        properties = schema.get("properties")
-        if not isinstance(arguments, Mapping) or not isinstance(properties, Mapping):
+        if type(arguments) is not dict:
             return arguments
         decoded: dict[str, Any] = {}
         for key, value in arguments.items():
             match = _HANDLE.fullmatch(value) if isinstance(value, str) else None
-            if match is None or _takes_text(properties.get(key)):
+            if match is None or _takes_text(schema.get("properties", {}).get(key)):
                 continue
             try:
                 decoded[key] = json.loads(self._known(principal, match.group(1)).body)
@@ -184,9 +183,12 @@ def _any_handle(value: Any) -> bool:
     if isinstance(value, str):
         return value.startswith("result:")
     if isinstance(value, dict):
-        return any(_any_handle(item) for item in value.values())
-    if isinstance(value, list):
-        return any(_any_handle(item) for item in value)
+        value = value.values()
+    elif not isinstance(value, list):
+        return False
+    for item in value:  # noqa: SIM110  (every call comes through here: a loop costs half of any())
+        if type(item) is not int and _any_handle(item):
+            return True
     return False
 
 

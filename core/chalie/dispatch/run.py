@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dis
+import functools
 import inspect
 import signal
 import threading
@@ -69,7 +70,11 @@ class Work:
     def is_async(self) -> bool:
         """Whether `run` is declared `async def`."""
         cls = self.cls if self.made is None else type(self.made)
-        return inspect.iscoroutinefunction(getattr(cls, "run", None))
+        return _is_async(getattr(cls, "run", None))
+
+
+#: asked once for each function: it looks through wrappers and marks, and a call should not.
+_is_async = functools.lru_cache(maxsize=1024)(inspect.iscoroutinefunction)
 
 
 class Runner:
