@@ -187,6 +187,11 @@ def test_whole_names_of_look_alike_letters_are_shown_escaped() -> None:
     assert shown("copy") == "copy"
 
 
+def test_a_name_that_spells_out_an_escape_is_not_shown_as_what_it_spells() -> None:
+    assert shown("\u0435") == "\\u0435"
+    assert shown("\\u0435") == "\\\\u0435"
+
+
 def test_names_that_differ_only_in_case_are_one_name_and_are_shown_apart() -> None:
     assert normal("ReadFile") == normal("readfile")
     assert shown("ReadFile") != shown("readfile")

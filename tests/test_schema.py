@@ -302,6 +302,7 @@ def chain(levels: int, branches: int) -> dict[str, Any]:
         (nested(50_000), "nested over 128 levels deep"),
         (chain(30, 2), "too many alternatives"),
         (chain(3, 400), "too many alternatives"),
+        ({**an_object(b=an_object(a={"$ref": "#/$defs/d0"})), "$defs": chain(30, 2)["$defs"]}, "too many"),
         (chain(1_000, 1), "too many|refers to itself"),
     ],
     ids=[
@@ -312,6 +313,7 @@ def chain(levels: int, branches: int) -> dict[str, Any]:
         "50,000 deep",
         "2**30",
         "400**3",
+        "2**30 a level down",
         "long chain",
     ],
 )
@@ -520,7 +522,9 @@ def test_a_class_validator_refuses_in_words() -> None:
 
     @attrs.frozen
     class Pin:
-        digits: str = attrs.field(validator=attrs.validators.min_len(4), metadata={"writeOnly": True})
+        digits: str = attrs.field(
+            validator=attrs.validators.matches_re("[0-9]{4}"), metadata={"writeOnly": True}
+        )
 
     with pytest.raises(ArgumentRefused) as caught:
         structure(Pin, {"digits": "987"})

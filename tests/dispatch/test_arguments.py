@@ -67,7 +67,14 @@ FILES = tool(
         "tags": {"type": "array", "items": TEXT},
         "limit": {"type": "integer"},
         "share": {"type": "number"},
-        "options": {"type": "object", "properties": {"deep": {"type": "integer"}, "name": TEXT}},
+        "options": {
+            "type": "object",
+            "properties": {
+                "deep": {"type": "integer"},
+                "name": TEXT,
+                "some": {"type": ["integer", "string"]},
+            },
+        },
         "either": {"type": ["integer", "string"]},
         "maybe": {"anyOf": [{"type": "integer"}, {"type": "null"}]},
         "anything": {},
@@ -272,7 +279,7 @@ def test_json_text_is_decoded_where_the_schema_wants_something_else(given: Any, 
         {"either": "5"},
         {"anything": "[1]"},
         {"tags": ["1", "[2]"]},
-        {"options": {"name": "null", "free": "1"}},
+        {"options": {"name": "null", "some": "1", "free": "1"}},
     ],
 )
 def test_text_stays_text_where_the_schema_takes_text_or_does_not_say(given: Any) -> None:
