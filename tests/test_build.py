@@ -1,6 +1,8 @@
 from __future__ import annotations
 
+import contextlib
 import os
+import sys
 import threading
 import time
 from collections.abc import Sequence
@@ -9,11 +11,12 @@ from pathlib import Path
 import chalie.build
 import pytest
 from attrs import define, field, frozen
-from chalie.build import Upkeep, build
+from chalie.build import Upkeep, build, enabled_plugins
 from chalie.catalogue import building, tables
 from chalie.catalogue.generations import Generation, Generations
-from chalie.config import Config, import_paths, save_package_option
+from chalie.config import Config, environment_key, import_paths, save_package_option
 from chalie.errors import ChalieError
+from chalie.ledger import Ledger
 
 from tests.support import packages
 
@@ -395,3 +398,61 @@ def test_building_for_another_import_path_leaves_this_one_alone(place: Place, tm
     second = build(config, paths=(str(other), *import_paths()), quiet_s=0)
     assert names(second) == ["other"] and second.path.parent != first.path.parent
     assert place.build().id == first.id
+
+
+def test_a_build_that_fails_is_told_and_the_last_generation_stays(
+    real: Place, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    real.install("tool")
+    running = started(real, build_wait_s=20)
+    first = running.upkeep.current()
+    shadow = real.site / "attrs.py"
+    shadow.write_text("raise ImportError('a broken attrs')")
+    real.install("other")
+    assert running.upkeep.current() is first
+    monkeypatch.setattr(chalie.build, "BuildProcess", lambda *_: pytest.fail("not tried again at once"))
+    assert running.upkeep.current() is first
+    failure = running.upkeep.failure
+    assert failure is not None and failure.hint is not None and "build.log" in failure.hint
+    log = Path(failure.hint.split()[1].rstrip(","))
+    assert "a broken attrs" in log.read_text()
+
+
+def test_an_option_changed_under_a_running_process_starts_no_build_on_each_turn(
+    real: Place, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    real.install("tool")
+    running = started(real, build_wait_s=20)
+    running.until(["tool"])
+    save_package_option(real.home, DIST, "disabled", True)
+    build(Config.load(real.home), paths=real.paths, quiet_s=0)
+    running.until([])
+    monkeypatch.setattr(chalie.build, "BuildProcess", lambda *_: pytest.fail("nothing is to be built"))
+    assert names(running.upkeep.current()) == []
+
+
+def test_plugins_are_imported_only_where_enabled_with_exactly_the_files_they_have(
+    place: Place, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.syspath_prepend(str(place.site))
+    mark = tmp_path / "imported"
+    code = f"open({str(mark)!r}, 'a').close()\n"
+    package = packages.Package(
+        "chalie-policy-x", {"policy_x.py": code}, {"chalie.policies": {"x": "policy_x"}}
+    )
+    plugin = packages.install(place.site, package)
+    snapshot = place.build().snapshot
+    row = snapshot.distribution("chalie-policy-x")
+    assert row is not None and row.files_hash
+    config = Config.load(place.home)
+    with contextlib.closing(Ledger.open(config.ledger_path, retention=config.retention)) as ledger:
+        enabled_plugins(config, ledger, snapshot)
+        assert not mark.exists()
+        ledger.enabled.set("chalie-policy-x", row.files_hash, environment_key(), by="test")
+        plugin.rewrite("policy_x.py", code + "# changed")
+        enabled_plugins(config, ledger, snapshot)
+        assert not mark.exists()
+        plugin.rewrite("policy_x.py", code)
+        enabled_plugins(config, ledger, snapshot)
+        sys.modules.pop("policy_x", None)
+        assert mark.exists()

@@ -83,10 +83,12 @@ class BuildProcess:
     def _told(self, line: Mapping[str, Any]) -> None:
         with self._news:
             if "reading" in line:
-                self.reading = tuple(line["reading"])
-                self._settling = bool(line["reading"]) and line["total"] == 0
-                if self._settling:
+                # The last ones read are still to be published: nobody sees them until this process ends.
+                self.reading = tuple(line["reading"]) or self.reading
+                settling = bool(line["reading"]) and line["total"] == 0
+                if settling or self._settling:
                     self._started = time.monotonic()
+                self._settling = settling
             if "error" in line:
                 self.error = ChalieError(line["error"], code="index-unreadable", hint=line["hint"])
             self._news.notify_all()
