@@ -102,9 +102,6 @@ def run(words: list[str]) -> int:
     except ChalieError as error:
         report(error)
         return exits.of(error.code)
-    except click.exceptions.NoArgsIsHelpError as error:
-        error.show()
-        return exits.USAGE
     except click.ClickException as error:
         error.show()
         return error.exit_code
