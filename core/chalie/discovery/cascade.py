@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import threading
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -204,32 +203,30 @@ class _Search:
         ceiling = embedder.ceiling if cascade._ceiling is None else cascade._ceiling
         if not vector.any():
             return []
-        if embedder.chat_weight and len(prose.chat):
-            ceiling -= embedder.chat_weight * max(0.0, float(np.max(prose.chat @ vector)))
-        wanted, asked, hits = entry_terms(self._text), _LOOKED_AT, []
+        wanted, refusal, asked = entry_terms(self._text), embedder.refusal, _LOOKED_AT
+        if refusal.content:
+            weight = sum(map(embedder.lexicon.weight, wanted))
+            ceiling -= refusal.content * max(0.0, refusal.enough - weight)
+        if refusal.chat and len(prose.chat):
+            ceiling -= refusal.chat * max(0.0, float(np.max(prose.chat @ vector)))
         while True:
             rows, distances = prose.nearest(vector, asked)
-            admitted = distances <= ceiling
-            hits = self._ordered(prose, rows[admitted], distances[admitted], wanted)
-            exhausted = not admitted.all() or len(rows) < asked or not math.isfinite(asked)
-            if len(hits) >= min(cascade._nearest, len(rows)) or exhausted:
+            scores = prose.evidence.of(wanted, rows)
+            order = np.argsort(distances - _EVIDENCE * scores, kind="stable")
+            order = order[(distances - refusal.evidence * scores)[order] <= ceiling]
+            hits = self._best(prose, rows[order], distances[order])
+            # where what was nearest is hidden here, look further, until enough is seen or everything was
+            if len(hits) >= cascade._nearest or len(rows) < asked or len(order) < len(rows):
                 return hits
-            # what was nearest is hidden here: look further until enough is seen or everything was
             asked *= 4
 
-    def _ordered(self, prose: Prose, rows: np.ndarray, distances: np.ndarray, wanted: list[str]) -> list[Hit]:
-        import numpy as np
-
-        ascending = np.argsort(rows)
-        scores = np.empty(len(rows), np.float32)
-        scores[ascending] = prose.evidence.of(wanted, rows[ascending])
-        order = np.argsort(distances - _EVIDENCE * scores, kind="stable")
+    def _best(self, prose: Prose, rows: np.ndarray, distances: np.ndarray) -> list[Hit]:
         hits: list[Hit] = []
-        for place in order:
+        for row, distance in zip(rows, distances, strict=True):
             if len(hits) == self._cascade._nearest:
                 break
-            items = self._cascade.items(self._kind, prose.ids(rows[place : place + 1]))
-            hits.extend(self._seen(items, "prose", float(distances[place])))
+            items = self._cascade.items(self._kind, prose.ids([row]))
+            hits.extend(self._seen(items, "prose", round(float(distance), 4)))
         return hits
 
     def _carried(self, prose: Prose, vector: np.ndarray) -> list[Hit]:
@@ -238,7 +235,7 @@ class _Search:
         for row, share in zip(rows, shares, strict=True):
             if share < _CARRIED or len(hits) == self._cascade._nearest:
                 break
-            hits.extend(self._seen(self._cascade.items(self._kind, prose.ids(rows[rows == row])), "prose"))
+            hits.extend(self._seen(self._cascade.items(self._kind, prose.ids([row])), "prose"))
         return hits
 
     def _seen(self, items: Iterable[Item], rung: Rung, distance: float | None = None) -> Iterator[Hit]:

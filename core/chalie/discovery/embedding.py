@@ -7,30 +7,60 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from attrs import frozen
+
 from ..errors import ConfigError
 from .lexicon import Lexicon
-from .model_files import SETTINGS, TABLE, TOKENIZER, fingerprint, json_file, model_file, model_folder, tensors
+from .model_files import (
+    CHAT,
+    LEXICON,
+    SETTINGS,
+    TABLE,
+    TOKENIZER,
+    fingerprint,
+    json_file,
+    model_file,
+    model_folder,
+    tensors,
+)
 from .wordpiece import WordPiece
 from .words import foreign_share, plain, terms
 
 if TYPE_CHECKING:
     import numpy as np
 
-__all__ = ["Embedder", "fingerprint", "model_folder"]
-
-LEXICON, CHAT = "lexicon.safetensors", "chat.txt"
+__all__ = ["Embedder", "Refusal", "fingerprint", "model_folder"]
 
 #: what a model2vec folder without `chalie.json` gets; the ceiling suits normalised English tables.
 DEFAULTS: Mapping[str, Any] = {
     "format": 1,
     "ceiling": 0.65,
-    "chat_weight": 0.0,
-    "lexical": {"columns": 256, "seed": 1, "weight": 0.25},
+    "refusal": {"chat": 0.0, "evidence": 0.0, "content": 0.0, "enough": 0.0},
+    "lexical": {"columns": 128, "seed": 1, "weight": 0.15},
     "scripts": [],
 }
 _FORMAT = 1
 _MAX_TOKENS = 512
 _FOREIGN = 0.5
+#: fewer words may all be names or misspelt; they say nothing of the language.
+_JUDGED = 3
+
+
+@frozen
+class Refusal:
+    """How the distance an entry may lie from its answer depends on the entry.
+
+    Attributes:
+        chat: taken off per unit of the entry's cosine with the nearest small talk.
+        evidence: granted per unit of exact lexical evidence.
+        content: taken off per unit of word weight by which the entry falls short of `enough`.
+        enough: the weight of two ordinary content words; longer entries gain nothing more.
+    """
+
+    chat: float
+    evidence: float
+    content: float
+    enough: float
 
 
 class Embedder:
@@ -41,7 +71,7 @@ class Embedder:
         dims: columns of a vector: the dense half, then the lexical half.
         dense_dims: columns of the dense half, which equals what model2vec computes from the same folder.
         ceiling: the cosine distance above which a nearest neighbour is no answer, as tuned for this model.
-        chat_weight: how much nearness to small talk counts against an entry.
+        refusal: what else decides whether an entry is answered at all.
         chat: sentences of small talk; empty where the model brings none.
         lexicon: weights of terms in general text.
     """
@@ -62,7 +92,7 @@ class Embedder:
         self.dense_dims = int(table.shape[1])
         self.dims = self.dense_dims + lexicon.columns
         self.ceiling = float(settings["ceiling"])
-        self.chat_weight = float(settings["chat_weight"])
+        self.refusal = Refusal(**{key: float(value) for key, value in settings["refusal"].items()})
         self.chat = chat
         self.lexicon = lexicon
         self._table, self._ids, self._scale, self._mapping = table, ids, scale, mapping
@@ -144,13 +174,13 @@ class Embedder:
         return _unit(result)
 
     def reads(self, text: str) -> bool:
-        """Whether the model can know the words of `text`: its script, and at least a third of its words."""
+        """Whether the model can know the words of `text`: its script, and half of three words or more."""
         if self._latin_only and foreign_share(text) > _FOREIGN:
             return False
         found = [term for term in terms(text) if not term.isdigit()]
-        if not found or not self._latin_only:
+        if len(found) < _JUDGED or not self._latin_only:
             return True
-        return sum(map(self.lexicon.knows, found)) * 3 >= len(found)
+        return sum(map(self.lexicon.knows, found)) * 2 >= len(found)
 
 
 def _unit(rows: np.ndarray) -> np.ndarray:
@@ -171,10 +201,12 @@ def _settings(folder: Path) -> dict[str, Any]:
             hint="upgrade chalie, or install the model version that goes with it",
         )
     settings = {**DEFAULTS, **found}
-    settings["lexical"] = {**DEFAULTS["lexical"], **(found.get("lexical") or {})}
+    for part in ("lexical", "refusal"):
+        settings[part] = {**DEFAULTS[part], **(found.get(part) or {})}
     try:
         share, ceiling = float(settings["lexical"]["weight"]), float(settings["ceiling"])
-        float(settings["chat_weight"]), int(settings["lexical"]["columns"]), int(settings["lexical"]["seed"])
+        Refusal(**{key: float(value) for key, value in settings["refusal"].items()})
+        int(settings["lexical"]["columns"]), int(settings["lexical"]["seed"])
     except (TypeError, ValueError) as error:
         raise ConfigError(f"{folder / SETTINGS}: {error}") from None
     if not 0.0 <= share < 1.0 or not 0.0 <= ceiling <= 2.0:

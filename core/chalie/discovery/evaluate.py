@@ -258,6 +258,7 @@ def _descriptor(dist: str, name: str, tool: Mapping[str, Any]) -> Descriptor:
         parameters=parameters,
         namespace="",
         version="0",
+        discoverable=bool(tool.get("discoverable", True)),
     ).sealed()
 
 

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from ..catalogue.descriptor import Descriptor, Playbook
-from .lexicon import term_key
+from .lexicon import place_of, term_key
 from .words import stem, stop_words, terms
 
 if TYPE_CHECKING:
@@ -115,10 +115,11 @@ class Evidence:
         self._keys, self._offsets, self._idf = arrays["keys"], arrays["offsets"], arrays["idf"]
         self._rows, self._scores = arrays["rows"], arrays["scores"]
         self._total = total
-        self._unknown = math.log1p((total + 0.5) / 0.5)
+        # a word that nobody carries weighs what one weighs that a single item carries
+        self._unknown = math.log1p((total - 0.5) / 1.5) if total else 0.0
 
     def of(self, wanted: Sequence[str], rows: np.ndarray) -> np.ndarray:
-        """Return what speaks for each of `rows` (ascending): BM25 over the root of the entry's weight.
+        """Return what speaks for each of `rows`: BM25 over the root of the entry's weight.
 
         The root keeps a short entry from being outweighed by its one word and a long one from
         counting double.
@@ -126,6 +127,7 @@ class Evidence:
         import numpy as np
 
         result = np.zeros(len(rows), np.float32)
+        rows = rows.astype(np.uint32)
         mass = 0.0
         for term in wanted:
             place = self._place(term)
@@ -136,12 +138,12 @@ class Evidence:
             mass += idf
             start, end = int(self._offsets[place]), int(self._offsets[place + 1])
             here = self._rows[start:end]
-            at = np.minimum(here.searchsorted(rows), len(here) - 1)
-            result += np.where(here[at] == rows, self._scores[start:end][at], 0.0) * idf
+            at = np.minimum(here.searchsorted(rows), end - start - 1)
+            result += np.where(here[at] == rows, self._scores[start:end][at], 0.0) * np.float32(idf)
         return result / np.float32(math.sqrt(mass)) if mass > 0 else result
 
     def carrying(self, wanted: Sequence[str]) -> tuple[np.ndarray, np.ndarray]:
-        """Return the rows that carry any term and the share of the entry's weight each carries, best first."""
+        """Return the rows that carry any term, and each one's share of the entry's weight, best first."""
         import numpy as np
 
         shares = np.zeros(self._total, np.float32)
@@ -158,6 +160,4 @@ class Evidence:
         return rows[order], shares[rows][order] / np.float32(mass or 1.0)
 
     def _place(self, term: str) -> int | None:
-        key = term_key(term)
-        place = int(self._keys.searchsorted(key))
-        return place if place < len(self._keys) and int(self._keys[place]) == key else None
+        return place_of(term, self._keys)

@@ -13,15 +13,25 @@ from .words import terms
 if TYPE_CHECKING:
     import numpy as np
 
-__all__ = ["Lexicon", "term_key"]
+__all__ = ["Lexicon", "place_of", "term_key"]
 
 _CACHED_TERMS = 8_192
+#: the rarest terms stand in two lines; a word of the language stands in ten times as many.
+_RARE = 2.3
 
 
 @lru_cache(maxsize=_CACHED_TERMS)
 def term_key(term: str) -> int:
     """Return the 32-bit key under which a term is stored."""
     return zlib.crc32(term.encode("utf-8", "replace"))
+
+
+def place_of(term: str, keys: np.ndarray) -> int | None:
+    """Return where a term stands among sorted 32-bit keys, None where it does not."""
+    # of the array's own type: for any other the whole array would be converted first
+    key = keys.dtype.type(term_key(term))
+    place = int(keys.searchsorted(key))
+    return place if place < len(keys) and keys[place] == key else None
 
 
 class Lexicon:
@@ -44,6 +54,7 @@ class Lexicon:
         self._key = seed.to_bytes(8, "little", signed=False)
         self._keys, self._weights, self._unknown = keys, weights, unknown
         self._row = lru_cache(maxsize=_CACHED_TERMS)(self._make_row)
+        self._place = lru_cache(maxsize=_CACHED_TERMS)(self._find)
 
     @classmethod
     def made_of(cls, arrays: Mapping[str, np.ndarray], columns: int, seed: int) -> Lexicon:
@@ -58,18 +69,16 @@ class Lexicon:
         return cls(columns, seed, keys, weights, unknown)
 
     def knows(self, term: str) -> bool:
-        """Whether the general text had the term."""
-        return self._place(term) is not None
+        """Whether the term is a word of the general text, not merely a name or a misprint in it."""
+        return self._place(term) is not None and self.weight(term) <= self._unknown - _RARE
 
     def weight(self, term: str) -> float:
         """Return the term's weight: its inverse document frequency in general text."""
         place = self._place(term)
         return self._unknown if place is None else float(self._weights[place])
 
-    def _place(self, term: str) -> int | None:
-        key = term_key(term)
-        place = int(self._keys.searchsorted(key))
-        return place if place < len(self._keys) and int(self._keys[place]) == key else None
+    def _find(self, term: str) -> int | None:
+        return place_of(term, self._keys)
 
     def _make_row(self, term: str) -> np.ndarray:
         import numpy as np

@@ -21,6 +21,7 @@ __all__ = ["fingerprint", "json_file", "model_file", "model_folder", "tensors"]
 GROUP = "chalie.models"
 PREFERRED = "chalie-model-static"
 TABLE, SETTINGS, TOKENIZER, CONFIG = "model.safetensors", "chalie.json", "tokenizer.json", "config.json"
+LEXICON, CHAT = "lexicon.safetensors", "chat.txt"
 
 _HEADER_LIMIT = 4 * 1024 * 1024
 _JSON_LIMIT = 64 * 1024 * 1024
@@ -140,7 +141,8 @@ def tensors(path: Path) -> Mapping[str, np.ndarray]:
     result: dict[str, np.ndarray] = {}
     try:
         entries = json.loads(header)
-        data = np.memmap(path, np.uint8, "r")[8 + length :]
+        # a plain view: every slice of a memmap object costs microseconds
+        data = np.memmap(path, np.uint8, "r").view(np.ndarray)[8 + length :]
         for name, entry in entries.items():
             if name == "__metadata__" or entry["dtype"] not in _TYPES:
                 continue
@@ -170,8 +172,8 @@ def fingerprint(folder: Path) -> str:
         ConfigError: a file of the model is missing.
     """
     digest = hashlib.sha256()
-    for name in (CONFIG, TOKENIZER, SETTINGS):
-        if name != SETTINGS or (folder / name).exists():
+    for name in (CONFIG, TOKENIZER, SETTINGS, LEXICON, CHAT):
+        if name in (CONFIG, TOKENIZER) or (folder / name).exists():
             content = model_file(folder, name).read_bytes()
             digest.update(f"{name}:{len(content)}:".encode())
             digest.update(content)

@@ -24,6 +24,8 @@ Kind = Literal["ability", "playbook"]
 FOLDER: Final = "names"
 
 _FORMAT: Final = "1"
+#: written before every term, so that one index serves both kinds.
+_MARKS: Final = {"ability": "a", "playbook": "p"}
 #: an entry with more content words than this is no name; names have fewer.
 _MOST_WORDS: Final = 12
 #: letters beyond which nothing is compared by edit distance: qualified names end well before.
@@ -52,12 +54,11 @@ class NameIndex:
         writer = index.writer(_WRITER_BYTES, 1)
         for kind, number, name in _named(snapshot):
             document = tantivy.Document()
-            document.add_unsigned("id", number * 2 + (kind == "playbook"))
-            document.add_text("kind", kind)
-            document.add_text("parts", " ".join(_parts(names.segments(name))))
+            document.add_unsigned("id", number)
+            document.add_text("parts", " ".join(sorted(_parts(names.segments(name), kind))))
             letters = _letters(name)
             document.add_text("letters", letters)
-            document.add_text("grams", " ".join(_grams(letters)))
+            document.add_text("grams", " ".join(_grams(letters, kind)))
             writer.add_document(document)
         writer.commit()
         writer.wait_merging_threads()
@@ -71,7 +72,6 @@ def _schema() -> tantivy.Schema:
 
     builder = tantivy.SchemaBuilder()
     builder.add_unsigned_field("id", fast=True)
-    builder.add_text_field("kind", tokenizer_name="raw", index_option="basic")
     builder.add_text_field("parts", tokenizer_name="whitespace", index_option="basic")
     builder.add_text_field("grams", tokenizer_name="whitespace", index_option="freq")
     builder.add_text_field("letters", stored=True, tokenizer_name="raw", index_option="basic")
@@ -86,32 +86,39 @@ def _named(snapshot: Snapshot) -> Iterator[tuple[Kind, int, str]]:
         yield "playbook", number, book.name
 
 
-def _parts(segments: Iterable[str]) -> set[str]:
+def _parts(segments: Iterable[str], kind: Kind) -> set[str]:
     """Return what a word can be looked up by: the whole segment, its stem, its prefixes, pairs of letters."""
+    mark = _MARKS[kind]
     parts: set[str] = set()
     for segment in segments:
-        parts.add("=" + segment)
-        parts.add("~" + stem(segment))
-        parts.update("<" + segment[:size] for size in range(_PREFIX, len(segment)))
+        parts.add(f"{mark}={segment}")
+        parts.add(f"{mark}~{stem(segment)}")
+        parts.update(f"{mark}<{segment[:size]}" for size in range(_PREFIX, len(segment)))
         if is_unspaced(segment):
-            parts.update(f"+{segment[place : place + 2]}" for place in range(len(segment) - 1))
+            parts.update(_pairs(segment, kind))
     return parts
 
 
-def _lookups(word: str) -> list[str]:
-    found = ["=" + word, "~" + stem(word)]
+def _lookups(word: str, kind: Kind) -> list[str]:
+    mark = _MARKS[kind]
+    found = [f"{mark}={word}", f"{mark}~{stem(word)}"]
     if len(word) >= _PREFIX:
-        found.append("<" + word)
+        found.append(f"{mark}<{word}")
     return found
+
+
+def _pairs(word: str, kind: Kind) -> list[str]:
+    return [f"{_MARKS[kind]}+{word[place : place + 2]}" for place in range(len(word) - 1)]
 
 
 def _letters(name: str) -> str:
     return "".join(names.normal(name).split())
 
 
-def _grams(letters: str) -> list[str]:
+def _grams(letters: str, kind: Kind) -> list[str]:
     framed = f"^{letters}$"
-    return list(dict.fromkeys(framed[place : place + 3] for place in range(max(1, len(framed) - 2))))
+    places = range(max(1, len(framed) - 2))
+    return list(dict.fromkeys(_MARKS[kind] + framed[place : place + 3] for place in places))
 
 
 class Names:
@@ -133,19 +140,20 @@ class Names:
         if not 0 < len(words) <= _MOST_WORDS:
             return []
         index, schema = self._index()
-        must = [(tantivy.Occur.Must, tantivy.Query.term_query(schema, "kind", kind, "basic"))]
+        searcher = index.searcher()
+        must = []
         for word in dict.fromkeys(words):
+            known = [part for part in _lookups(word, kind) if searcher.doc_freq("parts", part)]
+            options = [tantivy.Query.term_query(schema, "parts", part, "basic") for part in known]
             if is_unspaced(word) and len(word) > 1:
-                pairs = [f"+{word[place : place + 2]}" for place in range(len(word) - 1)]
-                options = _all(schema, pairs)
-                options = tantivy.Query.boolean_query(
-                    [(tantivy.Occur.Should, options), (tantivy.Occur.Should, _any(schema, _lookups(word)))]
-                )
-            else:
-                options = _any(schema, _lookups(word))
-            must.append((tantivy.Occur.Must, options))
+                options.append(_all(schema, _pairs(word, kind)))
+            if not options:
+                # most sentences end here: no name has this word
+                return []
+            must.append((tantivy.Occur.Must, tantivy.Query.disjunction_max_query(options)))
         # never cut: a name that holds the words is found however many others do
-        return sorted(number for number, _ in self._search(index, tantivy.Query.boolean_query(must), None))
+        query = tantivy.Query.const_score_query(tantivy.Query.boolean_query(must), 1.0)
+        return sorted(number for number, _ in self._search(searcher, query, None))
 
     def similar(self, letters: str, edits: int, kind: Kind) -> list[tuple[int, int]]:
         """Return (id, edits) of the names within `edits` of `letters`, the nearest first.
@@ -156,20 +164,15 @@ class Names:
         import tantivy
 
         index, schema = self._index()
-        grams = _grams(letters)
+        grams = _grams(letters, kind)
         # one edit changes at most three triples, a swap of neighbours four
         least = max(1, len(grams) - 4 * edits)
         should = [
             (tantivy.Occur.Should, tantivy.Query.term_query(schema, "grams", gram, "freq")) for gram in grams
         ]
-        query = tantivy.Query.boolean_query(
-            [
-                (tantivy.Occur.Must, tantivy.Query.boolean_query(should, least)),
-                (tantivy.Occur.Must, tantivy.Query.term_query(schema, "kind", kind, "basic")),
-            ]
-        )
+        query = tantivy.Query.boolean_query(should, least)
         found: list[tuple[int, int]] = []
-        for number, name in self._search(index, query, _PROPOSED, stored=True):
+        for number, name in self._search(index.searcher(), query, _PROPOSED, stored=True):
             distance = edit_distance(letters, name, edits)
             if distance <= edits:
                 found.append((number, distance))
@@ -194,25 +197,18 @@ class Names:
         return index, _schema()
 
     def _search(
-        self, index: tantivy.Index, query: tantivy.Query, limit: int | None, stored: bool = False
+        self, searcher: tantivy.Searcher, query: tantivy.Query, limit: int | None, stored: bool = False
     ) -> list[tuple[int, str]]:
         try:
-            searcher = index.searcher()
             size = searcher.num_docs if limit is None else min(limit, searcher.num_docs)
             if not size:
                 return []
             places = [place for _, place in searcher.search(query, size, count=False).hits]
-            numbers = [int(value or 0) // 2 for value in searcher.fast_field_values("id", places)]
+            numbers = [int(value or 0) for value in searcher.fast_field_values("id", places)]
             texts = [searcher.doc(place)["letters"][0] if stored else "" for place in places]
         except Exception as error:  # as above
             raise _unreadable(self._generation.path / FOLDER, error) from error
         return list(zip(numbers, texts, strict=True))
-
-
-def _any(schema: tantivy.Schema, terms: Sequence[str]) -> tantivy.Query:
-    import tantivy
-
-    return tantivy.Query.term_set_query(schema, "parts", list(terms))
 
 
 def _all(schema: tantivy.Schema, terms: Sequence[str]) -> tantivy.Query:
@@ -241,7 +237,7 @@ def _fits(word: str, segment: str) -> bool:
 
 def words_of(entry: str) -> list[str]:
     """Return the content words of an entry, cut as names are: an entry `HTTPServer` has two."""
-    return content_words(" ".join(names.segments(plain(entry))))
+    return content_words(entry)
 
 
 def edits_allowed(letters: str) -> int:

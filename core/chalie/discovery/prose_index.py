@@ -189,9 +189,10 @@ class Prose:
     def __len__(self) -> int:
         return len(self._open().ids)
 
-    def ids(self, rows: np.ndarray) -> list[int]:
+    def ids(self, rows: Iterable[int]) -> list[int]:
         """Return the catalogue ids of rows."""
-        return [int(number) for number in self._open().ids[rows]]
+        ids = self._open().ids
+        return [int(ids[row]) for row in rows]
 
     @property
     def evidence(self) -> evidence.Evidence:
@@ -219,7 +220,7 @@ class Prose:
             values = tensors(place / f"{self._kind}.vectors")
             chat = tensors(place / "chat.vectors")["vectors"]
             return _Opened(values, chat, place / f"{self._kind}.usearch", int(facts["dims"]))
-        except (OSError, KeyError, TypeError, ValueError, ConfigError) as error:
+        except (OSError, KeyError, TypeError, ValueError, RuntimeError, ConfigError) as error:
             raise IndexUnreadable(
                 f"the prose index {place} cannot be read ({error})", hint="run `chalie index` to rebuild it"
             ) from error

@@ -42,7 +42,8 @@ def is_unspaced(word: str) -> bool:
     return _UNSPACED.search(word) is not None
 
 
-def terms(text: str) -> list[str]:
+@lru_cache(maxsize=64)
+def terms(text: str) -> tuple[str, ...]:
     """Return the lexical terms of `text` in order: stems of words, character pairs of unspaced scripts."""
     result: list[str] = []
     for word in words(text):
@@ -52,7 +53,7 @@ def terms(text: str) -> list[str]:
             result.extend(_pairs(word))
         else:
             result.append(word)
-    return result
+    return tuple(result)
 
 
 def _pairs(word: str) -> list[str]:

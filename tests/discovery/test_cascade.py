@@ -1,0 +1,370 @@
+from __future__ import annotations
+
+import math
+import threading
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from chalie.calls import Sight
+from chalie.discovery.cascade import Cascade, Item
+from chalie.discovery.embedding import Embedder
+from chalie.discovery.found import Miss
+from chalie.errors import ConfigError
+from hypothesis import given
+from hypothesis import strategies as st
+
+from .conftest import Publish, ability, everything, names_of, playbook
+
+Make = Callable[..., Cascade]
+
+WEATHER = ability(
+    "weather",
+    "Get current weather and tomorrow's forecast for a city.",
+    examples=["what's the weather like today", "will it rain tomorrow", "do I need a jacket"],
+    parameters=["location"],
+)
+EMAIL = ability("email", "Read, search, send and reply to mail.", examples=["did Tom write back"])
+WEB_SEARCH = ability("web_search", "Research something online.", examples=["find reviews of a phone"])
+REVIEW = ability("review_tool_calls", "Look over what tools were called and how it went.")
+CALENDAR = ability("calendar_today", "Show the events of the day.", examples=["what's on my calendar"])
+SOME = (WEATHER, EMAIL, WEB_SEARCH, REVIEW, CALENDAR)
+
+
+def only_miss(cascade: Cascade, entry: str, sight: Callable[[Item], Sight] = everything) -> Miss:
+    found = cascade.find([entry], "ability", sight)
+    assert found.hits == ()
+    (miss,) = found.misses
+    assert miss.entry == entry
+    return miss
+
+
+@pytest.mark.parametrize(
+    "entry", ["weather", "Weather", " WEATHER ", "web search", "webSearch", "Web-Search"]
+)
+def test_a_name_is_found_in_any_spelling_of_it(cascade: Make, entry: str) -> None:
+    found = cascade(*SOME).find([entry], "ability", everything)
+    (hit,) = found.hits
+    assert hit.rung == "exact" and hit.distance is None and hit.entry == entry
+
+
+def test_a_word_of_a_name_finds_it_and_a_part_of_a_word_does_not(cascade: Make) -> None:
+    some = cascade(*SOME, ceiling=0.0)
+    assert names_of(some, "search") == ["web_search"]
+    assert names_of(some, "searching") == ["web_search"]
+    assert "review_tool_calls" not in names_of(some, "all")
+
+
+def test_a_misspelt_name_finds_it(cascade: Make) -> None:
+    some = cascade(*SOME)
+    assert names_of(some, "wether") == ["weather"]
+    assert names_of(some, "web_saerch") == ["web_search"]
+
+
+def test_a_described_action_is_found_by_meaning_with_its_distance(cascade: Make) -> None:
+    found = cascade(*SOME).find(
+        ["is there a way to check if it rains in another city"], "ability", everything
+    )
+    assert found.hits[0].item.name == "weather" and found.hits[0].rung == "prose"
+    assert 0.0 < (found.hits[0].distance or 0.0) < 1.0
+
+
+def test_a_sentence_that_merely_holds_a_tools_word_is_answered_by_meaning(cascade: Make) -> None:
+    found = cascade(*SOME).find(["did anybody send me an email about the invoice"], "ability", everything)
+    assert {hit.rung for hit in found.hits} == {"prose"}
+
+
+def test_the_union_holds_each_item_once_in_the_order_asked(cascade: Make) -> None:
+    found = cascade(*SOME).find(["email", "weather", "Weather", "the weather"], "ability", everything)
+    assert [hit.item.name for hit in found.hits] == ["email", "weather"] and found.misses == ()
+
+
+def test_a_bare_name_of_two_owners_is_refused_and_both_are_named(cascade: Make) -> None:
+    twins = [
+        ability("forecast", "One.", dist="chalie-ability-sun"),
+        ability("forecast", "Two.", dist="rainy-tools"),
+    ]
+    some = cascade(*twins)
+    miss = only_miss(some, "forecast")
+    assert miss.reason == "ambiguous" and miss.owners == ("rainy_tools__forecast", "sun__forecast")
+    (hit,) = some.find(["sun__forecast"], "ability", everything).hits
+    assert hit.item.dist == "chalie-ability-sun"
+
+
+def test_a_name_that_only_one_visible_package_owns_is_not_ambiguous(cascade: Make) -> None:
+    twins = [ability("forecast", "One.", dist="a"), ability("forecast", "Two.", dist="b")]
+    found = cascade(*twins).find(["forecast"], "ability", lambda item: Sight(hidden=item.dist == "a"))
+    assert [hit.item.dist for hit in found.hits] == ["b"]
+
+
+def test_twins_in_normal_form_are_told_apart_by_their_spelling(cascade: Make) -> None:
+    some = cascade(ability("get_user", "One."), ability("getUser", "Two."))
+    assert names_of(some, "getUser") == ["getUser"] and names_of(some, "get_user") == ["get_user"]
+    assert only_miss(some, "Get-User").reason == "ambiguous"
+
+
+def test_near_duplicates_of_two_packages_both_appear(cascade: Make) -> None:
+    twins = [ability("forecast", "Will it rain tomorrow.", dist=dist) for dist in ("a", "b")]
+    found = cascade(*twins).find(["tell me whether rain is expected tomorrow"], "ability", everything)
+    assert sorted(hit.item.dist for hit in found.hits) == ["a", "b"]
+
+
+def test_nothing_found_says_no_match(cascade: Make) -> None:
+    some = cascade(*SOME)
+    for entry in ("", "   ", "?!", "a", "totally_made_up_tool", "the of and", "x" * 5000, "\x00"):
+        assert only_miss(some, entry).reason == "no-match", entry
+
+
+def test_small_talk_is_answered_by_nothing(cascade: Make) -> None:
+    some = cascade(*SOME)
+    for entry in ("thanks, that was nice", "how are you", "count to ten", "tell me a joke", "I love you"):
+        assert only_miss(some, entry).reason == "no-match", entry
+
+
+def test_a_request_no_tool_fits_gets_no_least_bad_tool(cascade: Make) -> None:
+    some = cascade(EMAIL, REVIEW)
+    assert only_miss(some, "what's the weather").reason == "no-match"
+    assert only_miss(some, "play a song by the beatles").reason == "no-match"
+
+
+SYNTAX = [
+    "foo(",
+    "name:weather",
+    "AND",
+    "weather AND NOT",
+    '"open',
+    "-x",
+    "https://a.b",
+    "*",
+    "web_search*",
+    "[a TO z]",
+    "weather^9",
+    "~",
+    "a:b:c",
+    "+weather -email",
+    "(((",
+    "\\",
+    "what's C++ e-mail a AND",
+    "/.*/",
+    "{}",
+    "id:1",
+]
+
+
+@pytest.mark.parametrize("entry", SYNTAX)
+def test_no_entry_is_read_as_query_syntax(cascade: Make, entry: str) -> None:
+    found = cascade(*SOME).find([entry], "ability", everything)
+    assert found.degraded == ()
+    assert len(found.hits) < len(SOME), "an entry never finds everything"
+
+
+@pytest.mark.parametrize(
+    "entry",
+    [
+        "x" * 100_000,
+        "word " * 20_000,
+        "_" * 100_000,
+        "\ud800weather\udfff",
+        "we\x00ather",
+        "\u202eweather",
+        "\u0645\u0631\u062d\u0628\u0627",
+        "e" + "\u0301" * 50_000,
+        "\u200b" * 1000,
+        "天" * 50_000,
+    ],
+)
+def test_hostile_text_is_an_ordinary_entry(cascade: Make, entry: str) -> None:
+    found = cascade(*SOME).find([entry], "ability", everything)
+    assert found.degraded == () and len(found.hits) + len(found.misses) >= 1
+
+
+@given(st.lists(st.text(), max_size=3))
+def test_any_entries_are_answered_or_missed(fuzzed: Cascade, entries: list[str]) -> None:
+    found = fuzzed.find(entries, "ability", everything)
+    assert found.degraded == ()
+    assert {miss.entry for miss in found.misses} <= set(entries)
+    assert {hit.entry for hit in found.hits} | {miss.entry for miss in found.misses} <= set(entries)
+
+
+@pytest.fixture(scope="module")
+def fuzzed(tmp_path_factory: pytest.TempPathFactory, model: Path, embedder: Embedder) -> Cascade:
+    make = conftest_publish(tmp_path_factory.mktemp("fuzzed"), model)
+    return Cascade(make, lambda: embedder)
+
+
+def conftest_publish(folder: Path, model: Path):  # type: ignore[no-untyped-def]
+    from chalie.catalogue.generations import Generations
+    from chalie.catalogue.publishing import publish
+    from chalie.catalogue.tables import Contents, DistributionRow
+    from chalie.discovery import builders
+
+    rows = (DistributionRow("tools", "1", "", "", "", False, "ready"),)
+    return publish(Generations(folder), Contents(distributions=rows, abilities=SOME), builders(model))
+
+
+def test_an_entry_in_another_script_finds_a_name_that_carries_it(cascade: Make) -> None:
+    some = cascade(
+        ability("погода_сегодня", "Weather."), ability("天气查询", "Weather."), ability("notes", "Notes.")
+    )
+    assert names_of(some, "погода") == ["погода_сегодня"]
+    assert names_of(some, "天气") == ["天气查询"]
+
+
+@pytest.mark.parametrize(
+    ("summary", "entry"),
+    [
+        ("Показывает прогноз погоды в любом городе", "какой прогноз погоды"),
+        ("查询城市的天气预报", "天气预报"),
+        ("도시의 날씨를 알려줍니다", "날씨를 알려줘"),
+    ],
+)
+def test_an_entry_in_another_script_finds_a_description_in_it(
+    cascade: Make, summary: str, entry: str
+) -> None:
+    assert names_of(cascade(ability("forecast", summary), EMAIL), entry) == ["forecast"]
+
+
+@pytest.mark.parametrize(
+    "entry", ["какая завтра погода", "明天天气怎么样", "내일 날씨 어때", "wie wird das wetter morgen"]
+)
+def test_a_language_the_model_does_not_know_is_said(cascade: Make, entry: str) -> None:
+    assert only_miss(cascade(*SOME), entry).reason == "unsupported-language"
+
+
+def test_what_is_hidden_here_is_not_shown_and_others_take_its_place(cascade: Make) -> None:
+    mail = [
+        ability(f"mail_{word}", f"Send {word} mail to somebody.") for word in ("red", "blue", "green", "grey")
+    ]
+    some = cascade(*mail, EMAIL, ceiling=math.inf, nearest=2)
+    shown = names_of(some, "I have to send a letter to somebody in the red house")
+    asked: list[str] = []
+
+    def sight(item: Item) -> Sight:
+        asked.append(item.name)
+        return Sight(hidden=item.name in shown)
+
+    found = some.find(["I have to send a letter to somebody in the red house"], "ability", sight)
+    assert len(found.hits) == 2 and not {hit.item.name for hit in found.hits} & set(shown)
+
+
+def test_only_hidden_answers_are_said_to_be_hidden(cascade: Make) -> None:
+    some = cascade(WEATHER)
+    for entry in ("weather", "the weather", "wether", "is it going to rain tomorrow in the city"):
+        assert only_miss(some, entry, lambda _: Sight(hidden=True)).reason == "hidden"
+
+
+def test_hiding_most_of_a_large_catalogue_never_empties_the_answer(cascade: Make) -> None:
+    some = [ability(f"tool_{number}", f"Send mail number {number} to a friend.") for number in range(300)]
+    seen = cascade(*some, ceiling=math.inf).find(
+        ["send some mail to my dear friend"], "ability", lambda item: Sight(hidden=item.name != "tool_77")
+    )
+    assert [hit.item.name for hit in seen.hits] == ["tool_77"]
+
+
+def test_what_would_allow_a_tool_rides_on_its_hit(cascade: Make) -> None:
+    found = cascade(WEATHER).find(
+        ["weather"], "ability", lambda _: Sight(not_allowed="chalie permissions set …")
+    )
+    assert found.hits[0].not_allowed == "chalie permissions set …"
+
+
+def test_a_tool_that_is_not_discoverable_is_no_match(cascade: Make) -> None:
+    some = cascade(ability("secret_weather", "Weather for staff.", discoverable=False), EMAIL)
+    for entry in ("secret_weather", "secret weather", "weather for the staff of the company"):
+        assert only_miss(some, entry).reason == "no-match"
+
+
+def test_playbooks_are_found_by_title_word_and_meaning(cascade: Make) -> None:
+    books = [playbook(f"guide-{number}", f"How to repair bicycle part {number}.") for number in range(300)]
+    trip = playbook("plan-a-trip", "Steps to plan travel: dates, budget, transport, places to stay.")
+    some = cascade(*SOME, playbooks=[*books, trip])
+    assert names_of(some, "Plan a trip", "playbook") == ["plan-a-trip"]
+    assert names_of(some, "trip", "playbook") == ["plan-a-trip"]
+    assert names_of(some, "I want to travel to Japan on a small budget", "playbook")[0] == "plan-a-trip"
+    assert len(names_of(some, "guide", "playbook")) == 300
+    assert names_of(some, "weather", "playbook") == []
+
+
+def test_a_damaged_prose_index_costs_its_rung_only(published: Publish, embedder: Embedder) -> None:
+    generation = published(SOME)
+    (generation.path / "prose" / "ability.vectors").write_bytes(b"broken")
+    some = Cascade(generation, lambda: embedder)
+    found = some.find(["weather", "is rain expected in the mountains", "search"], "ability", everything)
+    assert [hit.item.name for hit in found.hits] == ["weather", "web_search"]
+    assert found.degraded == ("prose",) and "checksum" in found.causes[0]
+    assert [(miss.entry, miss.reason) for miss in found.misses] == [
+        ("is rain expected in the mountains", "index-unreadable")
+    ]
+
+
+def test_a_damaged_name_index_costs_its_rung_only(published: Publish, embedder: Embedder) -> None:
+    generation = published(SOME)
+    for path in (generation.path / "names").iterdir():
+        path.write_bytes(b"broken")
+    found = Cascade(generation, lambda: embedder).find(
+        ["weather", "will it rain tomorrow in the city"], "ability", everything
+    )
+    assert [hit.item.name for hit in found.hits][:1] == ["weather"]
+    assert found.degraded == ("name",)
+
+
+@pytest.mark.parametrize("entry", ["what's on my calendar", "show me my calendar please", "calendar today"])
+def test_losing_a_rung_never_empties_an_answer_another_gives(
+    published: Publish, embedder: Embedder, entry: str
+) -> None:
+    generation = published([CALENDAR, EMAIL])
+    assert names_of(Cascade(generation, lambda: embedder), entry)[0] == "calendar_today"
+    (generation.path / "prose" / "prose.json").unlink()
+    assert names_of(Cascade(generation, lambda: embedder), entry) == ["calendar_today"]
+
+
+def test_without_a_model_names_are_found_and_the_loss_is_said(published: Publish) -> None:
+    generation = published(SOME, with_model=None)
+
+    def no_model() -> Embedder:
+        raise ConfigError("no embedding model is installed", hint="pip install chalie-model-static")
+
+    found = Cascade(generation, no_model).find(["weather", "is it going to rain"], "ability", everything)
+    assert [hit.item.name for hit in found.hits] == ["weather"]
+    assert found.degraded == ("prose",) and found.misses[0].reason == "index-unreadable"
+
+
+def test_a_model_that_vanished_after_the_build_is_said(published: Publish) -> None:
+    def gone() -> Embedder:
+        raise ConfigError("the model folder /gone has no file model.safetensors")
+
+    found = Cascade(published(SOME), gone).find(["is rain expected in the mountains"], "ability", everything)
+    assert found.degraded == ("prose",) and found.causes == (
+        "the model folder /gone has no file model.safetensors",
+    )
+
+
+def test_a_tool_of_a_package_set_aside_is_unavailable_not_unknown(
+    published: Publish, embedder: Embedder
+) -> None:
+    broken = ability("translate", "Translate text.", dist="broken")
+    generation = published([EMAIL, broken], unready=["broken"])
+    some = Cascade(generation, lambda: embedder)
+    assert only_miss(some, "translate").reason == "unavailable"
+    assert only_miss(some, "transmogrify").reason == "no-match"
+
+
+def test_a_ceiling_of_the_caller_replaces_the_models(cascade: Make) -> None:
+    entry = "is there a way to check if it rains in another city"
+    assert names_of(cascade(*SOME, ceiling=0.0), entry) == []
+    assert len(names_of(cascade(*SOME, ceiling=math.inf, nearest=3), entry)) == 3
+
+
+def test_many_threads_may_ask_one_cascade(cascade: Make) -> None:
+    some = cascade(*SOME)
+    answers: list[list[str]] = []
+
+    def ask() -> None:
+        answers.append(names_of(some, "will it rain tomorrow in the city") + names_of(some, "search"))
+
+    threads = [threading.Thread(target=ask) for _ in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(answers) == 8 and all(answer == answers[0] for answer in answers)
