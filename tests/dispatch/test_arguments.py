@@ -564,6 +564,13 @@ def test_alternatives_that_multiply_with_depth_are_refused_when_the_data_is_deep
     refused(doubling, flat, "arguments-too-large")
 
 
+def test_of_large_data_the_first_problem_is_told() -> None:
+    branches = [{"type": "object", "properties": {"a": {"type": "integer"}}}] * 60
+    rows = tool({"rows": {"type": "array", "items": {"anyOf": branches}}})
+    outcome = refused(rows, {"rows": [{"a": "1"}] * 20_000}, "invalid-param")  # all of them take 40 s
+    assert outcome.meta == {"path": "rows[0]"}
+
+
 # altogether
 
 

@@ -34,7 +34,8 @@ MOST_BYTES: Final = 1024 * 1024
 
 # Values times the subschemas that speak of one; about half a second of validating.
 _MOST_WORK: Final = 20_000_000
-_MOST_REPAIR_WORK: Final = 200_000
+# As much of it as is repaired, and searched for every problem, in a fraction of a second.
+_MOST_REPAIR_WORK: Final = 50_000
 _MOST_REPAIRS: Final = 1_000
 _MOST_TOLD: Final = 50
 _PLAIN: Final = frozenset({str, int, float, bool, type(None)})
@@ -130,11 +131,11 @@ def prepare(descriptor: Descriptor, arguments: Any) -> Prepared | ToolResult:
             fixed, done = checks.repairs.repaired(fixed, may_nest)
             healed.extend(done)
         if done:
-            _bounded(checks, fixed)
+            may_nest = _bounded(checks, fixed)
         _check_action(descriptor, checks.repairs, fixed, healed)
         if checks.validator.is_valid(fixed):
             return Prepared(fixed, _told(healed))
-        return _invalid(checks, fixed)
+        return _invalid(checks, _problems(checks.validator, fixed, every=may_nest))
     except ArgumentRefused as refused:
         return ToolResult.error(refused.message, code=refused.code, hint=refused.hint, valid=refused.valid)
     except SchemaRefused as refused:  # only of a descriptor that no describing process has checked
@@ -344,9 +345,23 @@ def _listed(names: Sequence[str]) -> str:
     return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
 
 
-def _invalid(checks: _Checks, arguments: dict[str, Any]) -> ToolResult:
-    """Return what the validator has against the arguments: each problem with its path, no values shown."""
-    problems = list(islice(checks.validator.iter_errors(arguments), _MOST_PROBLEMS + 1))
+def _problems(validator: Any, arguments: dict[str, Any], *, every: bool) -> list[Any]:
+    """Return what the validator has against the arguments: the first problems, of large data only the first.
+
+    The validator finds every problem before it gives the first, with those of each alternative; of large
+    data that takes minutes.
+    """
+    if every:
+        return list(islice(validator.iter_errors(arguments), _MOST_PROBLEMS + 1))
+    try:
+        validator.validate(arguments)
+    except ValueError as problem:
+        return [problem]
+    raise AssertionError("the validator refused the arguments and then did not say why")
+
+
+def _invalid(checks: _Checks, problems: list[Any]) -> ToolResult:
+    """Return problems as an error for the model: each with its path, no values shown."""
     lines = [f"{_path(problem)}: {_reason(problem)}" for problem in problems[:_MOST_PROBLEMS]]
     if len(problems) > _MOST_PROBLEMS:
         lines.append("and more")
