@@ -17,6 +17,7 @@ from .found import Found, Hit, Item, Miss, Reason, Rung
 from .name_index import Kind, Names
 from .prose_index import Prose
 from .words import TEXT_LIMIT, foreign_share, plain
+from .words import words as all_words
 
 if TYPE_CHECKING:
     import numpy as np
@@ -176,17 +177,35 @@ class _Search:
 
     def _name(self) -> list[Hit]:
         cascade, words = self._cascade, name_index.words_of(self._text)
-        ids = cascade._names.aligned(words, self._kind)
-        items = [item for item in cascade.items(self._kind, ids) if name_index.aligned(words, item.name)]
+        admitted = [
+            (number, item)
+            for number in cascade._names.aligned(words, self._kind)
+            for item in cascade.items(self._kind, [number])
+            if name_index.aligned(words, item.name)
+        ]
         # the fewer words of its name were left unsaid, the likelier it is the one meant
-        items.sort(key=lambda item: (len(names.segments(item.name)), item.name, item.dist))
-        hits = list(self._seen(items, "name"))
+        admitted.sort(key=lambda pair: (len(names.segments(pair[1].name)), pair[1].name, pair[1].dist))
+        if len(admitted) > 1 and len(words) < len(all_words(self._text)):
+            places = self._places()
+            admitted.sort(key=lambda pair: places.get(pair[0], _LOOKED_AT))
+        hits = list(self._seen([item for _, item in admitted], "name"))
         letters = None if hits or len(words) > _NAME_WORDS else name_index.comparable(self._text)
         edits = name_index.edits_allowed(letters) if letters else 0
         if letters and edits:
             near = [number for number, _ in cascade._names.similar(letters, edits, self._kind)]
             hits = list(self._seen(cascade.items(self._kind, near), "name"))
         return hits
+
+    def _places(self) -> dict[int, int]:
+        """Return id -> rank of the nearest by meaning, to order what a phrase's words admit."""
+        cascade = self._cascade
+        try:
+            prose = cascade._prose[self._kind]
+            rows, _ = prose.nearest(cascade._embedder().embed([self._text])[0], _LOOKED_AT)
+            return {number: place for place, number in enumerate(prose.ids(rows))}
+        except (IndexUnreadable, ConfigError):
+            # the answer is whole without it; only its order is not
+            return {}
 
     def _by_prose(self) -> list[Hit]:
         import numpy as np

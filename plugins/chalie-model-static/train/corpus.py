@@ -1,9 +1,9 @@
 """Collect the general text the table is trained on, from packages anybody can install.
 
 Sources: WordNet 3.0 (Debian `wordnet-base`), one-line descriptions of Debian packages
-(`apt-cache dumpavail`), operation texts of `botocore` and `google-api-python-client` (Apache-2.0). No question
-about a tool of any evaluation set is among them: a table trained on such questions finds newly installed tools
-less well.
+(`apt-cache dumpavail`), operation texts of `botocore` and `google-api-python-client` (Apache-2.0). No
+question about a tool of any evaluation set is among them: a table trained on such questions finds newly
+installed tools less well.
 """
 
 from __future__ import annotations
