@@ -73,6 +73,7 @@ class Host:
         self.plugins: Plugins = self._load_plugins()
         self.gate: Gate = self._make_gate()
         self.dispatcher: Dispatcher = self._make_dispatcher()
+        self.dispatcher.recover()
 
     # opening and closing
 
@@ -298,13 +299,14 @@ class Host:
     def _make_dispatcher(self) -> Dispatcher:
         from functools import partial
 
-        from .catalogue.loading import load
+        from .catalogue.loading import files_hash, load
         from .dispatch.dispatcher import Dispatcher
 
         return Dispatcher(
             ledger=self.ledger,
             gate=self.gate,
             load=partial(load, stale=self.upkeep.stale),
+            stamp=partial(files_hash, stale=self.upkeep.stale),
             config=self.config,
             embed=self._search.embed,
             data_folder=self._data_folder,

@@ -23,7 +23,7 @@ from .tables import DistributionRow
 if TYPE_CHECKING:
     from ..ability import Ability
 
-__all__ = ["ability_classes", "load"]
+__all__ = ["ability_classes", "files_hash", "load"]
 
 #: where a module's own record of the files it was imported from is kept. On the module itself, since it is
 #: the module that outlives hosts: two hosts in one process share it, and a fresh process starts without.
@@ -110,6 +110,28 @@ def load(
         _mark(row, "changed while it was imported")
         raise
     return found
+
+
+def files_hash(
+    descriptor: Descriptor, snapshot: Snapshot, *, stale: Callable[[str], None] | None = None
+) -> str:
+    """Return the files hash of an ability's package, having compared the files on disk; nothing is imported.
+
+    A worker process runs one state of a package's files: under another hash it is replaced, so that an
+    upgrade of an isolated package needs no restart of the host.
+
+    Args:
+        descriptor: the ability, as the call was admitted with.
+        snapshot: the catalogue it comes from.
+        stale: told the distribution whose files are not those of the catalogue, so that it is read again.
+
+    Raises:
+        NotReady: its files changed since the descriptor was read.
+        ChalieError: `quarantined`, where its package is set aside.
+    """
+    row = _ready(descriptor, snapshot)
+    _compared(row, stale)
+    return row.files_hash
 
 
 def _ready(descriptor: Descriptor, snapshot: Snapshot) -> DistributionRow:

@@ -34,7 +34,6 @@ from .refusals import (
 from .resolve import resolve
 from .results import Results
 from .run import Runner, Work, failed, was_pressed
-from .stamp import installed_stamp
 from .state import CancelToken, Progress, TurnState
 
 if TYPE_CHECKING:
@@ -68,8 +67,8 @@ class Dispatcher:
         observe: told of each finished call; may raise without effect.
         deliver: told of each finished background call as (conversation, call id, envelope), after the
             inbox has it; may raise without effect.
-        stamp: gives the stamp of an isolated ability's package; raises `NotReady` where its files are not
-            those described. Left out, the files on disk are compared with the catalogue.
+        stamp: gives what tells one state of an isolated ability's package from another; raises `NotReady`
+            where its files are not those described.
     """
 
     def __init__(
@@ -83,7 +82,7 @@ class Dispatcher:
         data_folder: Callable[[str], Path],
         observe: Callable[[CallRecord], None],
         deliver: Callable[[str | None, str, str], None],
-        stamp: Callable[[Descriptor, Snapshot], str] | None = None,
+        stamp: Callable[[Descriptor, Snapshot], str],
     ) -> None:
         limits = config.limits
         self._ledger = ledger
@@ -92,7 +91,7 @@ class Dispatcher:
         self._config = config
         self._embed = embed
         self._data_folder = data_folder
-        self._stamp = stamp if stamp is not None else installed_stamp
+        self._stamp = stamp
         self._pool = Pool("chalie-ability", limits.workers)
         self._road = Pool("chalie-road", ROAD_THREADS, most_lost=ROAD_THREADS)
         self._runner = Runner(self._pool)
