@@ -35,7 +35,7 @@ def test_every_hook_is_typed_and_says_when_what_conflicts_and_failure(name: str)
     assert all(p.annotation is not p.empty for p in signature.parameters.values())
     assert signature.return_annotation is not signature.empty
     for heading in ("When:", "May return:", "Conflicts:", "Failure:"):
-        assert f"\n    {heading}" in hook.__doc__
+        assert f"\n{heading}" in inspect.getdoc(hook)
 
 
 @pytest.mark.parametrize("name", [name for name in HOOKS if name != "register_commands"])

@@ -240,7 +240,7 @@ def body_text(body: Any) -> str:
     """Return a body as text: text as it is, None as nothing, anything else as compact JSON.
 
     Never raises. What JSON does not know is put as near as it goes: NaN and infinities are null, bytes are
-    their text or a note of their length, sets are arrays, a cycle and what lies deeper than 100 levels is a
+    their text or a note of their length, sets are arrays, a cycle and what lies too deep to be written is a
     note, any other object is its text. A lone surrogate, which no encoding can carry, becomes U+FFFD.
     """
     if isinstance(body, str):
