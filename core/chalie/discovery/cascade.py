@@ -165,14 +165,11 @@ class _Search:
         else:
             found = snapshot.playbooks_named(self._text)
         hits = list(self._seen(found, "exact"))
-        spelt = [hit for hit in hits if hit.item.name == self._entry.strip()]
-        if len(spelt) == 1 and len({hit.item.dist for hit in hits}) == 1:
-            return spelt
-        if len(hits) > 1 and self._kind == "ability":
-            owners = sorted(
-                {snapshot.qualified(hit.item) for hit in hits if isinstance(hit.item, Descriptor)}
-            )
-            return Miss(self._entry, "ambiguous", tuple(owners))
+        # twins that differ in case or joins alone are two names; the one spelt like the entry is meant
+        hits = [hit for hit in hits if hit.item.name == self._entry.strip()] or hits
+        owned = [hit.item for hit in hits if isinstance(hit.item, Descriptor)]
+        if len({item.name for item in owned}) < len(owned):
+            return Miss(self._entry, "ambiguous", tuple(sorted(map(snapshot.qualified, owned))))
         return hits
 
     def _name(self) -> list[Hit]:
@@ -184,10 +181,13 @@ class _Search:
             if name_index.aligned(words, item.name)
         ]
         # the fewer words of its name were left unsaid, the likelier it is the one meant
-        admitted.sort(key=lambda pair: (len(names.segments(pair[1].name)), pair[1].name, pair[1].dist))
-        if len(admitted) > 1 and len(words) < len(all_words(self._text)):
+        said = all_words(self._text)
+        unsaid = {number: name_index.unsaid(said, item.name) for number, item in admitted}
+        admitted.sort(key=lambda pair: (unsaid[pair[0]], pair[1].name, pair[1].dist))
+        if len(admitted) > 1 and len(words) < len(said):
+            # a phrase: where no name was said whole, the one it means comes first
             places = self._places()
-            admitted.sort(key=lambda pair: places.get(pair[0], _LOOKED_AT))
+            admitted.sort(key=lambda pair: places.get(pair[0], _LOOKED_AT) if unsaid[pair[0]] else -1)
         hits = list(self._seen([item for _, item in admitted], "name"))
         letters = None if hits or len(words) > _NAME_WORDS else name_index.comparable(self._text)
         edits = name_index.edits_allowed(letters) if letters else 0

@@ -226,6 +226,11 @@ def aligned(words: Sequence[str], name: str) -> bool:
     return bool(words) and all(any(_fits(word, segment) for segment in segments) for word in words)
 
 
+def unsaid(words: Sequence[str], name: str) -> int:
+    """Return how many segments of the name none of the words fits."""
+    return sum(not any(_fits(word, segment) for word in words) for segment in names.segments(name))
+
+
 def _fits(word: str, segment: str) -> bool:
     if word == segment or stem(word) == stem(segment):
         return True
