@@ -310,7 +310,7 @@ class Host:
             config=self.config,
             embed=self._search.embed,
             data_folder=self._data_folder,
-            observe=self._observe,
+            observe=self._observe if self.plugins.authors("call_finished") else _unobserved,
             deliver=self._deliver,
         )
 
@@ -426,3 +426,7 @@ class Host:
             "generation_published", generation_id=generation_id, added=added, removed=removed
         ):
             pass
+
+
+def _unobserved(_: CallRecord) -> None:
+    """Stand for observers where there are none, since every call would pay for asking."""

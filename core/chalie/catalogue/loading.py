@@ -197,7 +197,7 @@ def _class(descriptor: Descriptor, row: DistributionRow) -> type[Ability]:
 
     module, _, name = descriptor.target.partition(":")
     try:
-        found: object = importlib.import_module(module)
+        found: object = sys.modules.get(module) or importlib.import_module(module)
         for part in name.split("."):
             found = getattr(found, part)
     except (KeyboardInterrupt, MemoryError):

@@ -19,7 +19,7 @@ __all__ = ["BUSY_S", "Database"]
 BUSY_S: Final = 10.0
 
 #: pages of write-ahead log between checkpoints (16 MiB): a checkpoint syncs the disk, so not every few calls.
-_CHECKPOINT_PAGES: Final = 4000
+_CHECKPOINT_PAGES: Final = 16_000
 
 
 class _Forked:
