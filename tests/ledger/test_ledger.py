@@ -215,8 +215,9 @@ def test_damage_to_the_rows_themselves_is_an_error_and_never_no_row(path: Path) 
     filled(path)
     with contextlib.closing(sqlite3.connect(path)) as other:
         (page,) = other.execute("SELECT rootpage FROM sqlite_master WHERE name = 'permissions'").fetchone()
+        (size,) = other.execute("PRAGMA page_size").fetchone()
     data = bytearray(path.read_bytes())
-    data[(page - 1) * 4096 : page * 4096] = b"\xa5" * 4096
+    data[(page - 1) * size : page * size] = b"\xa5" * size
     path.write_bytes(data)
     with Ledger.open(path) as ledger, pytest.raises(LedgerUnavailable, match="is damaged"):
         ledger.permissions.get("chat", "mail", "email")
