@@ -72,7 +72,7 @@ def tests(session: nox.Session) -> None:
 def run_tests(session: nox.Session, *extra: str) -> None:
     session.install(*HOST, *group("test"), *extra)
     unset(session)
-    session.run("pytest", "-n", "2", "--dist", "loadgroup", *session.posargs)
+    session.run("pytest", "-n", "2", *session.posargs)
 
 
 @nox.session
@@ -83,7 +83,7 @@ def minimums(session: nox.Session) -> None:
     session.install(*group("test"))
     session.run(uv(), "pip", "list", external=True)
     unset(session)
-    session.run("pytest", "-n", "2", "--dist", "loadgroup", *session.posargs)
+    session.run("pytest", "-n", "2", *session.posargs)
 
 
 @nox.session

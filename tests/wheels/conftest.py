@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
 import pytest
@@ -73,9 +73,15 @@ def _once(folder: Path, make: Callable[[Path], None]) -> Path:
 
 
 @pytest.fixture
-def chalie(with_pip: Path, tmp_path: Path) -> Program:
+def chalie(with_pip: Path, tmp_path: Path) -> Iterator[Program]:
     """The command line of the environment with everything, on a fresh home."""
-    return Program(with_pip, building.clean_environment(tmp_path / "home"))
+    with using(with_pip):
+        yield Program(with_pip, building.clean_environment(tmp_path / "home"))
+
+
+def using(python: Path) -> FileLock:
+    """Return what keeps other test processes out of an environment: a test may install into it."""
+    return FileLock(f"{python.parents[1]}.lock")
 
 
 @pytest.fixture

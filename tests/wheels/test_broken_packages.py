@@ -13,8 +13,6 @@ from chalie.cli.exits import NOTHING, OK
 from tests.support import packages
 from tests.support import wheels as building
 
-pytestmark = pytest.mark.xdist_group("broken")
-
 WAYS = {
     "missing": ("import a_library_nobody_has", "a_library_nobody_has"),
     "syntax": ("this is not Python", "syntax"),

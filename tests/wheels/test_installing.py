@@ -14,7 +14,7 @@ from chalie.cli.exits import INSTALLER, NOTHING, OK, REFUSED, USAGE
 from tests.support import packages
 from tests.support import wheels as building
 
-from .conftest import Program
+from .conftest import Program, using
 
 PLUGIN = """
 import click
@@ -54,7 +54,8 @@ def uv_only(without_pip: Path, tmp_path: Path) -> Iterator[Program]:
     found = shutil.which("uv", path=str(Path(sys.executable).parent)) or shutil.which("uv")
     assert found, "the test environment has no uv"
     (tools / "uv").symlink_to(found)
-    yield Program(without_pip, building.clean_environment(tmp_path / "home", PATH=str(tools)))
+    with using(without_pip):
+        yield Program(without_pip, building.clean_environment(tmp_path / "home", PATH=str(tools)))
 
 
 def installs_finds_and_uninstalls(chalie: Program, wheel: Path) -> None:
@@ -68,17 +69,14 @@ def installs_finds_and_uninstalls(chalie: Program, wheel: Path) -> None:
     assert chalie("find", "dice").returncode == NOTHING
 
 
-@pytest.mark.xdist_group("with-pip")
 def test_install_uses_pip_where_there_is_one(chalie: Program, dice: Path) -> None:
     installs_finds_and_uninstalls(chalie, dice)
 
 
-@pytest.mark.xdist_group("without-pip")
 def test_install_uses_uv_in_an_environment_without_pip(uv_only: Program, dice: Path) -> None:
     installs_finds_and_uninstalls(uv_only, dice)
 
 
-@pytest.mark.xdist_group("without-pip")
 def test_install_by_name_takes_the_package_from_a_folder(uv_only: Program, dice: Path) -> None:
     done = uv_only("install", "--no-index", "--find-links", str(dice.parent), "chalie-ability-dice")
     assert done.returncode == OK, done.stderr
@@ -86,7 +84,6 @@ def test_install_by_name_takes_the_package_from_a_folder(uv_only: Program, dice:
     assert uv_only("uninstall", "--yes", "chalie-ability-dice").returncode == OK
 
 
-@pytest.mark.xdist_group("without-pip")
 def test_without_pip_and_uv_one_line_says_what_to_type(uv_only: Program, dice: Path) -> None:
     done = uv_only("install", "chalie-ability-dice", PATH="/nonexistent")
     assert done.returncode == INSTALLER
@@ -94,7 +91,6 @@ def test_without_pip_and_uv_one_line_says_what_to_type(uv_only: Program, dice: P
     assert f"uv pip install --python {uv_only.python}" in line and line.endswith("chalie-ability-dice")
 
 
-@pytest.mark.xdist_group("without-pip")
 def test_an_installer_that_fails_is_named_and_its_output_is_shown(uv_only: Program, tmp_path: Path) -> None:
     done = uv_only("install", "--no-index", "chalie-ability-nowhere")
     assert done.returncode == INSTALLER
@@ -102,7 +98,6 @@ def test_an_installer_that_fails_is_named_and_its_output_is_shown(uv_only: Progr
     assert uv_only("install").returncode == USAGE
 
 
-@pytest.mark.xdist_group("without-pip")
 def test_a_plugin_is_installed_by_anybody_and_enabled_by_a_person(uv_only: Program, plugin: Path) -> None:
     done = uv_only("install", str(plugin))
     assert done.returncode == REFUSED
@@ -115,7 +110,6 @@ def test_a_plugin_is_installed_by_anybody_and_enabled_by_a_person(uv_only: Progr
     assert uv_only("uninstall", "--yes", "chalie-hello").returncode == OK
 
 
-@pytest.mark.xdist_group("without-pip")
 def test_what_a_person_set_is_kept_when_the_package_goes(uv_only: Program, dice: Path) -> None:
     assert uv_only("install", str(dice)).returncode == OK
     assert uv_only.at_terminal("permissions", "set", "chat", "dice", "allow").code == OK

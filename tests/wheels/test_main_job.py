@@ -12,8 +12,6 @@ from chalie.envelope import parse
 
 from .conftest import Program
 
-pytestmark = pytest.mark.xdist_group("with-pip")
-
 QUESTION = "is there a way to check the weather in another city"
 
 
