@@ -10,6 +10,8 @@ from chalie.cli.demo_service import serving
 from chalie.cli.exits import FAILED, NOTHING, OK, REFUSED
 from chalie.envelope import parse
 
+from tests.support import wheels as building
+
 from .conftest import Program
 
 QUESTION = "is there a way to check the weather in another city"
@@ -115,6 +117,46 @@ def test_the_demo_does_what_it_says(chalie: Program) -> None:
         "Ada is flying to Valletta on Friday.",
     ):
         assert words in done.stdout
+
+
+SCRIPT = """
+from chalie import Answer, AnswerKind, Host
+
+class Yes:
+    def ask(self, hold):
+        return Answer(AnswerKind.ONCE, by="test")
+
+steps = iter([
+    ("find_tools", {"query": ["check the weather in another city"]}),
+    ("weather", {"location": "Valletta"}),
+    ("find_tools", {"query": ["remember a fact"]}),
+    ("memory", {"action": "store", "text": "It is clear in Valletta."}),
+    None,
+])
+
+def model(messages, tools):
+    call = next(steps)
+    assert call is None or call[0] in {tool["name"] for tool in tools}, (call, tools)
+    return {"call": call, "text": "\\n".join(message["content"] for message in messages)}
+
+with Host.open(approver=Yes()) as host:
+    print(answer(host, model, "What is the weather in Valletta? Keep it in mind."))
+"""
+
+
+def test_the_loop_of_the_documentation_finds_activates_and_calls_both_tools(
+    chalie: Program, service: str
+) -> None:
+    page = (building.ROOT / "docs" / "embedding.md").read_text(encoding="utf-8")
+    loop = next(block for block in page.split("```python\n") if block.startswith("def answer(")).split("```")[
+        0
+    ]
+    assert len(loop.strip().splitlines()) <= 10
+    done = building.checked(
+        [str(chalie.python), "-c", loop + SCRIPT], env={**chalie.env, "CHALIE_WEATHER_URL": service}
+    )
+    assert "[weather(status=success" in done.stdout
+    assert "[memory(status=success" in done.stdout
 
 
 def test_nothing_of_a_healthy_environment_is_to_be_repaired(chalie: Program) -> None:
