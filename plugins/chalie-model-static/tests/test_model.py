@@ -5,10 +5,9 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import chalie_model_static
 import numpy as np
 from model2vec import StaticModel
-
-import chalie_model_static
 
 FOLDER = Path(chalie_model_static.__file__).parent / "model"
 
