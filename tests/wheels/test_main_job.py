@@ -148,9 +148,8 @@ def test_the_loop_of_the_documentation_finds_activates_and_calls_both_tools(
     chalie: Program, service: str
 ) -> None:
     page = (building.ROOT / "docs" / "embedding.md").read_text(encoding="utf-8")
-    loop = next(block for block in page.split("```python\n") if block.startswith("def answer(")).split("```")[
-        0
-    ]
+    (block,) = (text for text in page.split("```python\n") if text.startswith("def answer("))
+    loop = block.split("```")[0]
     assert len(loop.strip().splitlines()) <= 10
     done = building.checked(
         [str(chalie.python), "-c", loop + SCRIPT], env={**chalie.env, "CHALIE_WEATHER_URL": service}
