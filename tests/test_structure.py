@@ -172,7 +172,7 @@ def test_files_are_nouns_of_a_readable_length() -> None:
         path for path in files if {"utils", "helpers", "manager", "misc"} & {path.stem, path.parent.name}
     ]
     assert not vague
-    most = {"core": 480, "plugins": 480, "skills": 480, "tests": 600}
+    most = {"core": 480, "plugins": 480, "skills": 480, "tests": 650}
     long = {
         str(path.relative_to(ROOT)): lines
         for path in files
