@@ -18,16 +18,17 @@ _PROTECTED: Final = frozenset(
         # version control: hooks and configuration name programs that are run
         ".git", ".hg", ".svn", ".jj", ".bzr", ".gitconfig", ".hgrc", ".gitmodules", ".husky", ".githooks",
         # shells
-        ".profile", ".bashrc", ".bash_profile", ".bash_login", ".bash_logout", ".bash_aliases",
-        ".bash_history", ".zshrc", ".zshenv", ".zprofile", ".zlogin", ".zlogout", ".zsh_history", ".oh-my-zsh",
-        ".kshrc", ".mkshrc", ".cshrc", ".tcshrc", ".login", ".logout", ".inputrc", ".envrc", ".direnv", ".shrc",
-        ".ashrc",
+        ".profile", ".bashrc", ".bash_profile", ".bash_login", ".bash_logout", ".bash_aliases", ".shrc",
+        ".bash_history", ".zshrc", ".zshenv", ".zprofile", ".zlogin", ".zlogout", ".zsh_history", ".ashrc",
+        ".oh-my-zsh", ".kshrc", ".mkshrc", ".cshrc", ".tcshrc", ".login", ".logout", ".inputrc", ".envrc",
+        ".direnv",
         # sessions and keys
         ".xprofile", ".xinitrc", ".xsession", ".xsessionrc", ".pam_environment", ".ssh", ".gnupg", ".crontab",
         "launchagents", "launchdaemons",
         # tools that run what they find in the folder they are started in
         ".vscode", ".idea", ".mcp.json", ".claude", ".cursor", ".pythonstartup", ".pdbrc", ".gdbinit",
-        ".vimrc", ".exrc", ".curlrc", ".wgetrc", ".pre-commit-config.yaml", "sitecustomize.py", "usercustomize.py",
+        ".vimrc", ".exrc", ".curlrc", ".wgetrc", ".pre-commit-config.yaml", "sitecustomize.py",
+        "usercustomize.py",
     }
 )  # fmt: skip
 #: the same below `.config`.

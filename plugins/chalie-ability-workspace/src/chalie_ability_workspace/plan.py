@@ -32,8 +32,8 @@ class Plan(Ability):
     def summary(self) -> str:
         """Say what it does, for the model and for search."""
         return (
-            "Keep the plan of a longer task: pass all its steps with their states to set it, nothing to see it."
-            " One step at most is in progress."
+            "Keep the plan of a longer task: pass all its steps with their states to set it, nothing to see "
+            "it. One step at most is in progress."
         )
 
     def examples(self) -> list[str]:

@@ -23,7 +23,7 @@ _TOKEN: Final = re.compile(
     | (?P<redirect>(?:[0-9]*(?:>>|>\||>|<)|&>>|&>))
     | (?P<word>(?:{_PLAIN}|'[^']*'|"[^"$`\\]*")+)
     | (?P<separator>&&|\|\||\||;|\n)
-    | (?P<comment>\#[^\n]*)
+    | (?P<comment>\#[^\n\\'"]*)
     """,
     re.VERBOSE,
 )
