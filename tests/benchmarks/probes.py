@@ -65,7 +65,7 @@ def build() -> dict[str, Any]:
 
     config = Config.load()
     begun = time.perf_counter()
-    generation = build(config)
+    generation = build(config, quiet_s=0.0)  # as an installer that has run to its end has it built
     seconds = time.perf_counter() - begun
     catalogue = sqlite3.connect(f"file:{generation.path / 'catalogue.sqlite'}?mode=ro", uri=True)
     (vectors,) = catalogue.execute("SELECT count(*) FROM vectors").fetchone()
