@@ -59,6 +59,7 @@ class Host:
         on_delivery: Callable[[str | None, str, str], None] | None = None,
     ) -> None:
         from .build import Upkeep
+        from .catalogue.plugins import Plugins
         from .gate.authority import Authority
 
         self.config = config
@@ -68,9 +69,11 @@ class Host:
         self.approver_token = ledger.approvers.add(_OWN_APPROVER) if ledger.created else None
         self._approver = approver
         self._on_delivery = on_delivery
+        # none are known yet, and the first look at what is installed may already have news for them
+        self.plugins = Plugins()
         self.upkeep = Upkeep(config, self._published)
         self._search = Search(config, self.upkeep)
-        self.plugins: Plugins = self._load_plugins()
+        self.plugins = self._load_plugins()
         self.gate: Gate = self._make_gate()
         self.dispatcher: Dispatcher = self._make_dispatcher()
         self.dispatcher.recover()
