@@ -149,8 +149,8 @@ def _check_reader(name: str, parsed: Parsed, folders: Sequence[str]) -> None:
     if name == "grep" and "r" in parsed.options and "--include" not in parsed.options:
         raise _NotKnown  # whatever lies in the folder would be read, secrets too
     for operand in operands:
-        place = _readable(operand, folders)
-        if name == "diff" and (place is None or _is_folder(place)):
+        places = _readable(operand, folders)
+        if name == "diff" and any(map(_is_folder, places)):
             raise _NotKnown  # two folders are compared file by file
 
 
@@ -228,25 +228,38 @@ _SPECIAL: Final[dict[str, Callable[[Command, Sequence[str], list[str]], None]]] 
 }
 
 
-def _readable(word: str, folders: Sequence[str]) -> Place | None:
+def _readable(word: str, folders: Sequence[str]) -> Sequence[Place]:
     """Check that a path leads into the workspace, from wherever the command may be, and to no secret."""
-    if word == "-":
-        return None
-    place = None
-    for folder in folders:
-        place = resolve(word, folder)
-        reason = secret(place.path)
-        if reason is not None:
-            raise AlwaysAsk(reason)
-    return place
+    return [] if word == "-" else _checked(word, folders, secret)
 
 
 def _writable(word: str, folders: Sequence[str]) -> None:
     """Check that a path leads into the workspace, from wherever it is taken, and to nothing protected."""
+    _checked(word, folders, protected)
+
+
+def _checked(word: str, folders: Sequence[str], reason: Callable[[str], str | None]) -> list[Place]:
+    """Return where a path leads from each folder.
+
+    Raises:
+        AlwaysAsk: there is a reason against one of them; that goes before everything else.
+        Refused: one of them lies outside the workspace.
+    """
+    places: list[Place] = []
+    outside: Refused | None = None
     for folder in folders:
-        reason = protected(resolve(word, folder).path)
-        if reason is not None:
-            raise AlwaysAsk(reason)
+        try:
+            place = resolve(word, folder)
+        except Refused as refusal:
+            outside = refusal
+            continue
+        found = reason(place.path)
+        if found is not None:
+            raise AlwaysAsk(found)
+        places.append(place)
+    if outside is not None:
+        raise outside
+    return places
 
 
 def _is_folder(place: Place) -> bool:
