@@ -347,14 +347,34 @@ def test_what_others_run_is_written_only_with_a_yes_each_time(path: str, work: P
             ability.classify({"path": path, **more})
 
 
-def test_a_link_does_not_hide_what_it_leads_to(work: Path) -> None:
+def test_a_link_does_not_hide_what_it_leads_to(call: Call, work: Path) -> None:
+    """A harmless name is judged harmless, so it is never followed to what is always asked about."""
     (work / "innocent").symlink_to(".git")
     (work / "notes.txt").symlink_to(".env")
+    edits = [{"old": "KEY", "new": "x"}]
+    for cls, path, more in (
+        (Write, "innocent/hooks/post-merge", {"content": "x"}),
+        (Edit, "notes.txt", {"edits": edits}),
+        (Read, "notes.txt", {}),
+        (FileDeliver, "notes.txt", {}),
+        (FileDelete, "innocent/config", {}),
+        (Bash, ".", {"command": "ls", "folder": "innocent"}),
+    ):
+        params = {"path": path, **more}
+        result = call(cls, **params)
+        assert result.code == "hidden-by-link", result
+        assert str(work.resolve()) in result.hint
+    assert (work / ".env").read_text() == "KEY=CANARY\n"
+    assert call(FileDelete, path="innocent").status == "success"  # the link itself is no such place
+
+
+def test_a_name_that_is_special_is_asked_about_wherever_it_leads(work: Path) -> None:
+    (work / ".bashrc").symlink_to("a.txt")
+    (work / ".env.local").symlink_to("a.txt")
     with pytest.raises(AlwaysAsk):
-        Write().classify({"path": "innocent/hooks/post-merge", "content": ""})
-    for ability in (Read(), FileDeliver(), Edit()):
-        with pytest.raises(AlwaysAsk):
-            ability.classify({"path": "notes.txt"})
+        Write().classify({"path": ".bashrc", "content": ""})
+    with pytest.raises(AlwaysAsk):
+        Read().classify({"path": ".env.local"})
 
 
 def test_the_home_of_the_host_is_always_asked_about(work: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -7,11 +7,12 @@ from typing import Any, Final
 
 from chalie import SideEffect, ToolResult
 
+from .guarded import protected, secret
 from .opening import folder
 from .refusal import AlwaysAsk, Refused
 from .roots import resolve, roots
 from .shell.judging import LONGEST, judge
-from .workspace import WorkspaceAbility
+from .workspace import WorkspaceAbility, openly
 
 __all__ = ["Bash"]
 
@@ -155,7 +156,7 @@ class Bash(WorkspaceAbility):
             command.encode()
         except UnicodeEncodeError:
             raise Refused("the command is no text", code="invalid-param", hint="pass valid Unicode") from None
-        place = resolve(params.get("folder") or ".")
+        place = openly(params.get("folder") or ".", protected, secret)
         limit_s = float(params.get("timeout_s") or _USUAL_S)
         most = int(params.get("output_bytes") or _USUAL_BYTES)
         with folder(place) as opened:

@@ -10,11 +10,10 @@ from typing import Any
 
 from chalie import SideEffect, ToolResult
 
+from .guarded import protected
 from .opening import parent, refused
 from .refusal import Refused
-from .roots import resolve
-from .workspace import WorkspaceAbility
-from .writing import always_asked_if_protected
+from .workspace import WorkspaceAbility, ask_always, openly
 
 __all__ = ["FileDelete"]
 
@@ -66,12 +65,12 @@ class FileDelete(WorkspaceAbility):
 
     def classify(self, params: Any) -> str:
         """Return `delete`; what other programs run or obey is always asked about."""
-        always_asked_if_protected(params["path"], follow_last=False)
+        ask_always(params["path"], protected, follow_last=False)
         return "delete"
 
     def work(self, params: Mapping[str, Any]) -> ToolResult:
         """Delete it."""
-        place = resolve(params["path"], follow_last=False)
+        place = openly(params["path"], protected, follow_last=False)
         with parent(place) as (where, name):
             try:
                 mode = os.stat(name, dir_fd=where, follow_symlinks=False).st_mode

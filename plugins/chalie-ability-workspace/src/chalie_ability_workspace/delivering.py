@@ -10,10 +10,9 @@ from typing import Any, Final
 
 from chalie import SideEffect, ToolResult
 
+from .guarded import secret
 from .opening import read_whole
-from .reading import always_asked_if_secret
-from .roots import resolve
-from .workspace import WorkspaceAbility
+from .workspace import WorkspaceAbility, ask_always, openly
 
 __all__ = ["FileDeliver"]
 
@@ -71,12 +70,12 @@ class FileDeliver(WorkspaceAbility):
 
     def classify(self, params: Any) -> str:
         """Return `deliver`; a file that holds secrets by its name is always asked about."""
-        always_asked_if_secret(params["path"])
+        ask_always(params["path"], secret)
         return "deliver"
 
     def work(self, params: Mapping[str, Any]) -> ToolResult:
         """Hand the file to the user interface, with the bytes that were checked."""
-        place = resolve(params["path"])
+        place = openly(params["path"], secret)
         data, _ = read_whole(place, _MOST)
         name = place.parts[-1]
         kind = mimetypes.guess_type(name)[0] or "application/octet-stream"

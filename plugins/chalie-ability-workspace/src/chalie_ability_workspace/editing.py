@@ -7,12 +7,10 @@ from typing import Any
 
 from chalie import SideEffect, ToolResult
 
+from .guarded import protected, secret
 from .opening import read_whole, replace
-from .reading import always_asked_if_secret
 from .refusal import Refused
-from .roots import resolve
-from .workspace import WorkspaceAbility
-from .writing import always_asked_if_protected
+from .workspace import WorkspaceAbility, ask_always, openly
 
 __all__ = ["Edit"]
 
@@ -87,13 +85,12 @@ class Edit(WorkspaceAbility):
 
     def classify(self, params: Any) -> str:
         """Return `edit`; protected places and secrets are always asked about: an edit tells what it finds."""
-        always_asked_if_protected(params["path"])
-        always_asked_if_secret(params["path"])
+        ask_always(params["path"], protected, secret)
         return "edit"
 
     def work(self, params: Mapping[str, Any]) -> ToolResult:
         """Make the edits."""
-        place = resolve(params["path"])
+        place = openly(params["path"], protected, secret)
         data, facts = read_whole(place)
         for at, change in enumerate(params["edits"], 1):
             old = change["old"].encode("utf-8", "surrogatepass")

@@ -11,9 +11,9 @@ from chalie import SideEffect, ToolResult
 
 from .guarded import secret
 from .opening import open_file
-from .refusal import AlwaysAsk, Refused
-from .roots import Place, resolve
-from .workspace import WorkspaceAbility
+from .refusal import Refused
+from .roots import Place
+from .workspace import WorkspaceAbility, ask_always, openly
 
 __all__ = ["Read"]
 
@@ -101,12 +101,12 @@ class Read(WorkspaceAbility):
 
     def classify(self, params: Any) -> str:
         """Return `read`; a file that holds secrets by its name is always asked about."""
-        always_asked_if_secret(params["path"])
+        ask_always(params["path"], secret)
         return "read"
 
     def work(self, params: Mapping[str, Any]) -> ToolResult:
         """Read lines or bytes."""
-        place = resolve(params["path"])
+        place = openly(params["path"], secret)
         opened, facts = open_file(place)
         with os.fdopen(opened, "rb") as file:
             if params.get("start_byte") is not None or params.get("bytes") is not None:
@@ -121,21 +121,6 @@ class Read(WorkspaceAbility):
             start = int(params.get("start_line") or 1)
             count = int(params.get("lines") or USUAL_LINES)
             return _lines(place, file, facts.st_size, start, count, lambda: self.context.cancelled)
-
-
-def always_asked_if_secret(path: Any) -> None:
-    """Have a call asked about each time where the path, or what it leads to, holds secrets by its name.
-
-    Raises:
-        AlwaysAsk: it does.
-    """
-    try:
-        place = resolve(str(path))
-    except Refused:
-        return  # the run refuses it too: nobody need be asked for that
-    reason = secret(place.path)
-    if reason is not None:
-        raise AlwaysAsk(reason)
 
 
 def _bytes(place: Place, file: IO[bytes], size: int, params: Mapping[str, Any]) -> ToolResult:

@@ -11,7 +11,7 @@ from attrs import frozen
 
 from .refusal import Refused
 
-__all__ = ["VARIABLE", "Place", "resolve", "roots"]
+__all__ = ["VARIABLE", "Place", "named", "resolve", "roots"]
 
 #: the environment variable that names the workspace's folders, separated as in PATH.
 VARIABLE: Final = "CHALIE_WORKSPACE_ROOTS"
@@ -115,6 +115,12 @@ def resolve(asked: str, base: str | None = None, *, follow_last: bool = True) ->
         code="outside-workspace",
         hint=f"work below {' or '.join(folders)}; a person widens it with {VARIABLE}",
     )
+
+
+def named(asked: str) -> str:
+    """Return the absolute path that a path names, whatever links there are: it depends on the words alone."""
+    path = os.path.normpath(os.path.join(roots()[0], asked))  # noqa: PTH118
+    return "/" + path.lstrip("/")
 
 
 def _followed(base: str, asked: str, follow_last: bool) -> str:

@@ -9,9 +9,8 @@ from chalie import SideEffect, ToolResult
 
 from .guarded import protected
 from .opening import WHOLE, replace
-from .refusal import AlwaysAsk, Refused
-from .roots import resolve
-from .workspace import WorkspaceAbility
+from .refusal import Refused
+from .workspace import WorkspaceAbility, ask_always, openly
 
 __all__ = ["Write"]
 
@@ -80,29 +79,14 @@ class Write(WorkspaceAbility):
 
     def classify(self, params: Any) -> str:
         """Return `write`; a place that other programs run or obey is always asked about."""
-        always_asked_if_protected(params["path"])
+        ask_always(params["path"], protected)
         return "write"
 
     def work(self, params: Mapping[str, Any]) -> ToolResult:
         """Write the file."""
-        place = resolve(params["path"])
+        place = openly(params["path"], protected)
         data = str(params["content"]).encode("utf-8", "surrogatepass")
         if len(data) > WHOLE:
             raise Refused(f"the content has {len(data)} bytes, over {WHOLE}", code="too-large")
         new = replace(place, data, only_new=params.get("if_exists") == "refuse")
         return ToolResult.ok(None, path=place.shown, bytes=len(data), new=new)
-
-
-def always_asked_if_protected(path: Any, *, follow_last: bool = True) -> None:
-    """Have a call asked about each time where the path, or what it leads to, is run or obeyed by others.
-
-    Raises:
-        AlwaysAsk: it is.
-    """
-    try:
-        place = resolve(str(path), follow_last=follow_last)
-    except Refused:
-        return  # the run refuses it too: nobody need be asked for that
-    reason = protected(place.path)
-    if reason is not None:
-        raise AlwaysAsk(reason)
