@@ -250,6 +250,22 @@ def fuzz(count: int, sample: int, seed: int, folder: Folder) -> tuple[Counter[st
     return found, wrong
 
 
+def speed(rounds: int = 200) -> float:
+    """Return the median time of one judgement in microseconds, over what agents usually ask for."""
+    usual = [
+        "ls -la", "cat src/m.py", "cd src && ls", "grep -rn --include='*.py' x src | head -20", "git status",
+        "find . -name '*.py' | sort | head -50", "sed -n 1,40p src/m.py", "pip install x",
+        "python m.py --all", "git add -A && git commit -m 'a message'",
+        "for f in a b; do cat $f; done",
+    ]  # fmt: skip
+    times = []
+    for command in usual * rounds:
+        began = time.perf_counter()
+        judged(command)
+        times.append(time.perf_counter() - began)
+    return sorted(times)[len(times) // 2] * 1e6
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--commands", type=int, default=100_000)
@@ -262,10 +278,11 @@ def main() -> int:
         os.environ["CHALIE_HOME"] = str(Path(top) / "home")
         began = time.perf_counter()
         found, wrong = fuzz(args.commands, args.sample, args.seed, folder)
-    print(
-        f"{args.commands} commands in {time.perf_counter() - began:.0f} s, of which bash read {args.sample}:"
-    )
+        took = time.perf_counter() - began
+        typical = speed()
+    print(f"{args.commands} commands in {took:.0f} s, of which bash read {args.sample}:")
     print(", ".join(f"{action} {found[action]}" for action in (*ACTIONS, "always")))
+    print(f"one judgement: p50 {typical:.0f} us")
     for line in wrong:
         print("WRONG", line)
     print(f"{len(wrong)} judged read that are not")
