@@ -332,7 +332,10 @@ def test_without_a_model_names_are_found_and_the_loss_is_said(published: Publish
 
     found = Cascade(generation, no_model).find(["weather", "is it going to rain"], "ability", everything)
     assert [hit.item.name for hit in found.hits] == ["weather"]
-    assert found.degraded == ("prose",) and found.misses[0].reason == "index-unreadable"
+    assert found.degraded == ("prose",) and found.misses[0].reason == "unavailable"
+    assert found.causes == ("no embedding model is installed",)
+    # a rebuild would not help, so none is asked for
+    assert not generation.damaged
 
 
 def test_a_model_that_vanished_after_the_build_is_said(published: Publish) -> None:

@@ -36,7 +36,8 @@ _EVIDENCE: Final = 0.1
 _CARRIED: Final = 0.5
 #: words beyond which an entry is not compared by edit distance: it is a sentence.
 _NAME_WORDS: Final = 6
-_REMEMBERED: Final = 512
+#: some three kilobytes each.
+_REMEMBERED: Final = 2_048
 
 
 class Cascade:
@@ -67,7 +68,14 @@ class Cascade:
         self._recent: OrderedDict[tuple[Kind, int], Item] = OrderedDict()
         self._lock = threading.Lock()
 
-    def find(self, entries: Sequence[str], kind: Kind, sight: Callable[[Item], Sight]) -> Found:
+    def find(
+        self,
+        entries: Sequence[str],
+        kind: Kind,
+        sight: Callable[[Item], Sight],
+        *,
+        allowed: np.ndarray | None = None,
+    ) -> Found:
         """Return what answers the entries: each runs alone, each item appears once, nothing is cut.
 
         Never raises for what an entry says, nor for a damaged index: that is a miss and `degraded`.
@@ -76,12 +84,15 @@ class Cascade:
             entries: one name or one described action each; any text.
             kind: what is searched.
             sight: how an item looks from where the search was asked; asked only of what would be returned.
+            allowed: the catalogue ids, ascending, that can be seen from there as far as stored settings say.
+                It saves asking `sight` of the others, which matters where it leaves little; None where
+                nearly everything can be seen. Pass the same array again while the settings stay the same.
         """
         hits: dict[tuple[str, str], Hit] = {}
         misses: list[Miss] = []
         degraded: dict[str, str] = {}
         for entry in entries:
-            search = _Search(self, entry, kind, sight, degraded)
+            search = _Search(self, entry, kind, sight, degraded, allowed)
             found, miss = search.run()
             for hit in found:
                 hits.setdefault(hit.item.key, hit)
@@ -115,13 +126,14 @@ class _Search:
         kind: Kind,
         sight: Callable[[Item], Sight],
         degraded: dict[str, str],
+        allowed: np.ndarray | None,
     ) -> None:
         self._cascade, self._entry, self._kind, self._sight = cascade, entry, kind, sight
-        self._degraded = degraded
+        self._degraded, self._allowed = degraded, allowed
         self._text = plain(entry)
         self._hidden = False
         self._unread = False
-        self._broken = False
+        self._lost: Reason | None = None
 
     def run(self) -> tuple[list[Hit], Miss | None]:
         """Return the hits, or the miss."""
@@ -131,7 +143,8 @@ class _Search:
             try:
                 answer = ask()
             except (IndexUnreadable, ConfigError) as error:
-                self._broken = True
+                # without a model there is nothing to repair by itself; a damaged index is built again
+                self._lost = "unavailable" if isinstance(error, ConfigError) else "index-unreadable"
                 self._degraded.setdefault(rung, error.message)
                 continue
             if isinstance(answer, Miss):
@@ -143,8 +156,8 @@ class _Search:
     def _reason(self) -> Reason:
         if self._hidden:
             return "hidden"
-        if self._broken:
-            return "index-unreadable"
+        if self._lost is not None:
+            return self._lost
         if self._kind == "ability" and self._unready():
             return "unavailable"
         return "unsupported-language" if self._unread else "no-match"
@@ -208,53 +221,85 @@ class _Search:
             return {}
 
     def _by_prose(self) -> list[Hit]:
-        import numpy as np
-
         cascade = self._cascade
         prose = cascade._prose[self._kind]
+        if not prose.built:
+            # nothing was built for want of a model; where there still is none, this says so
+            cascade._embedder()
         if not len(prose):
             return []
         embedder = cascade._embedder()
+        prose.expect(embedder)
         self._unread = not embedder.reads(self._text)
         vector = embedder.embed([self._text])[0]
         if self._unread and foreign_share(self._text) > 0.5:
             return self._carried(prose, vector)
-        ceiling = embedder.ceiling if cascade._ceiling is None else cascade._ceiling
         if not vector.any():
             return []
-        wanted, refusal, asked = entry_terms(self._text), embedder.refusal, _LOOKED_AT
+        wanted = entry_terms(self._text)
+        ceiling = self._ceiling(prose, embedder, vector, wanted)
+        among = None if self._allowed is None else prose.rows(self._allowed)
+        hits = self._within(prose, vector, wanted, ceiling, embedder.refusal.evidence, among)
+        if not hits and among is not None and not self._hidden:
+            # whether there would be an answer somewhere else
+            _, near, scores = self._looked_at(prose, vector, wanted, _LOOKED_AT, None)
+            self._hidden = bool((near - embedder.refusal.evidence * scores <= ceiling).any())
+        return hits
+
+    def _ceiling(self, prose: Prose, embedder: Embedder, vector: np.ndarray, wanted: Sequence[str]) -> float:
+        """Return the distance up to which something is an answer to this entry."""
+        ceiling = embedder.ceiling if self._cascade._ceiling is None else self._cascade._ceiling
+        refusal = embedder.refusal
         if refusal.content:
             weight = sum(map(embedder.lexicon.weight, wanted))
             ceiling -= refusal.content * max(0.0, refusal.enough - weight)
         if refusal.chat and len(prose.chat):
-            ceiling -= refusal.chat * max(0.0, float(np.max(prose.chat @ vector)))
+            ceiling -= refusal.chat * max(0.0, float((prose.chat @ vector).max()))
+        return ceiling
+
+    def _within(
+        self,
+        prose: Prose,
+        vector: np.ndarray,
+        wanted: Sequence[str],
+        ceiling: float,
+        granted: float,
+        among: np.ndarray | None,
+    ) -> list[Hit]:
+        asked = _LOOKED_AT
         while True:
-            rows, distances = prose.nearest(vector, asked)
-            scores = prose.evidence.of(wanted, rows)
-            order = np.argsort(distances - _EVIDENCE * scores, kind="stable")
-            order = order[(distances - refusal.evidence * scores)[order] <= ceiling]
+            rows, distances, scores = self._looked_at(prose, vector, wanted, asked, among)
+            order = (distances - _EVIDENCE * scores).argsort(kind="stable")
+            order = order[(distances - granted * scores)[order] <= ceiling]
             hits = self._best(prose, rows[order], distances[order])
             # where what was nearest is hidden here, look further, until enough is seen or everything was
-            if len(hits) >= cascade._nearest or len(rows) < asked or len(order) < len(rows):
+            if len(hits) >= self._cascade._nearest or len(rows) < asked or len(order) < len(rows):
                 return hits
             asked *= 4
 
+    @staticmethod
+    def _looked_at(
+        prose: Prose, vector: np.ndarray, wanted: Sequence[str], count: int, among: np.ndarray | None
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Return rows, distances and evidence of the nearest."""
+        rows, distances = prose.nearest(vector, count, among)
+        return rows, distances, prose.evidence.of(wanted, rows)
+
     def _best(self, prose: Prose, rows: np.ndarray, distances: np.ndarray) -> list[Hit]:
         hits: list[Hit] = []
-        for row, distance in zip(rows, distances, strict=True):
+        for number, distance in zip(prose.ids(rows), distances.tolist(), strict=True):
             if len(hits) == self._cascade._nearest:
                 break
-            items = self._cascade.items(self._kind, prose.ids([row]))
-            hits.extend(self._seen(items, "prose", round(float(distance), 4)))
+            hits.extend(self._seen(self._cascade.items(self._kind, [number]), "prose", round(distance, 4)))
         return hits
 
     def _carried(self, prose: Prose, vector: np.ndarray) -> list[Hit]:
         rows, shares = prose.evidence.carrying(entry_terms(self._text))
         hits: list[Hit] = []
-        for row, share in zip(rows, shares, strict=True):
+        for number, share in zip(prose.ids(rows), shares.tolist(), strict=True):
             if share < _CARRIED or len(hits) == self._cascade._nearest:
                 break
-            hits.extend(self._seen(self._cascade.items(self._kind, prose.ids([row])), "prose"))
+            hits.extend(self._seen(self._cascade.items(self._kind, [number]), "prose"))
         return hits
 
     def _seen(self, items: Iterable[Item], rung: Rung, distance: float | None = None) -> Iterator[Hit]:

@@ -74,6 +74,7 @@ class Embedder:
         refusal: what else decides whether an entry is answered at all.
         chat: sentences of small talk; empty where the model brings none.
         lexicon: weights of terms in general text.
+        fingerprint: what tells this model from any other (see `fingerprint`).
     """
 
     def __init__(
@@ -95,6 +96,7 @@ class Embedder:
         self.refusal = Refusal(**{key: float(value) for key, value in settings["refusal"].items()})
         self.chat = chat
         self.lexicon = lexicon
+        self.fingerprint = fingerprint(folder)
         self._table, self._ids, self._scale, self._mapping = table, ids, scale, mapping
         self._latin_only = settings["scripts"] == ["latin"]
         share = float(settings["lexical"]["weight"]) if lexicon.columns else 0.0
@@ -147,8 +149,8 @@ class Embedder:
 
         texts = [plain(text) for text in texts]
         result = np.empty((len(texts), self.dims), np.float32)
-        result[:, : self.dense_dims] = self.dense(texts) * self._dense_share
-        result[:, self.dense_dims :] = self.lexicon.vectors(texts) * self._lexical_share
+        np.multiply(self.dense(texts), self._dense_share, out=result[:, : self.dense_dims])
+        np.multiply(self.lexicon.vectors(texts), self._lexical_share, out=result[:, self.dense_dims :])
         return _unit(result)
 
     def dense(self, texts: Sequence[str]) -> np.ndarray:
@@ -165,10 +167,11 @@ class Embedder:
                 continue
             ids = self._ids(text)[:_MAX_TOKENS]
             if ids:
-                rows = self._table[ids if self._mapping is None else self._mapping[ids]].astype(np.float32)
+                rows = self._table.take(ids if self._mapping is None else self._mapping[ids], axis=0)
                 if self._scale is not None:
-                    rows *= self._scale[ids, None]
-                result[number] = rows.mean(axis=0)
+                    rows = rows.astype(np.float32) * self._scale[ids, None]
+                # a mean and a sum point the same way
+                np.add.reduce(rows, axis=0, dtype=np.float32, out=result[number])
         if not np.isfinite(result).all():
             raise ConfigError(f"{self.folder / TABLE} holds values that are not numbers; reinstall the model")
         return _unit(result)

@@ -8,12 +8,13 @@ passes one that is merely about it. It re-orders; it admits nobody.
 from __future__ import annotations
 
 import math
+from array import array
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from ..catalogue.descriptor import Descriptor, Playbook
-from .lexicon import place_of, term_key
+from .lexicon import term_key
 from .words import stem, stop_words, terms
 
 if TYPE_CHECKING:
@@ -24,6 +25,7 @@ __all__ = ["Evidence", "entry_terms", "item_terms", "postings"]
 #: how much a word counts by where it stands; tuned on the tuning halves of the public sets.
 _NAME, _SUMMARY, _PARAMETER, _PARAMETER_TEXT, _EXAMPLE = 2.0, 1.0, 1.0, 0.5, 1.0
 _SATURATION, _LENGTH = 1.2, 0.6
+_MARKS = 4_096
 #: the terms of a playbook's text and of a schema that are looked at.
 _MOST_TERMS = 2_000
 
@@ -74,37 +76,38 @@ def _parameters(schema: Mapping[str, Any]) -> Iterable[tuple[str, str]]:
         yield str(name), text if isinstance(text, str) else ""
 
 
-def postings(items: Sequence[Counter[str]]) -> dict[str, np.ndarray]:
-    """Return the arrays of an inverted index: `keys`, `offsets`, `rows`, `scores` and one `idf` per key.
+def postings(items: Iterable[Mapping[str, float]]) -> dict[str, np.ndarray]:
+    """Return each row's `keys` and `scores` between two `offsets`, and all `terms` with their `idf`.
 
     Args:
-        items: the terms of each row.
+        items: the weighted terms of each row, as `item_terms` returns them.
     """
     import numpy as np
 
-    total = len(items)
-    lengths = [sum(item.values()) for item in items]
-    mean = (sum(lengths) / total if total else 1.0) or 1.0
-    lists: dict[int, list[tuple[int, float]]] = {}
-    for row, item in enumerate(items):
-        damping = _SATURATION * (1 - _LENGTH + _LENGTH * lengths[row] / mean)
-        for term, count in item.items():
-            lists.setdefault(term_key(term), []).append((row, count * (_SATURATION + 1) / (count + damping)))
-    keys = sorted(lists)
-    sizes = np.array([len(lists[key]) for key in keys], np.int64)
-    idf = np.log1p((total - sizes + 0.5) / (sizes + 0.5)).astype(np.float32)
-    flat = [pair for key in keys for pair in lists[key]]
+    keys, counts, sizes = array("I"), array("f"), array("q")
+    for item in items:
+        sizes.append(len(item))
+        keys.extend(map(term_key, item))
+        counts.extend(item.values())
+    carried, said = np.array(keys, np.uint32), np.array(counts, np.float32)
+    rows = np.repeat(np.arange(len(sizes)), sizes)
+    lengths = np.bincount(rows, said, len(sizes))
+    mean = (float(lengths.mean()) if len(sizes) else 1.0) or 1.0
+    damping = (_SATURATION * (1 - _LENGTH + _LENGTH * lengths / mean)).astype(np.float32)
+    terms_, holders = np.unique(carried, return_counts=True)
     return {
-        "keys": np.array(keys, np.uint32),
         "offsets": np.concatenate([[0], np.cumsum(sizes)]).astype(np.uint32),
-        "idf": idf,
-        "rows": np.array([row for row, _ in flat], np.uint32),
-        "scores": np.array([score for _, score in flat], np.float16),
+        "keys": carried,
+        "scores": (said * (_SATURATION + 1) / (said + damping[rows])).astype(np.float16),
+        "terms": terms_,
+        "idf": np.log1p((len(sizes) - holders + 0.5) / (holders + 0.5)).astype(np.float32),
     }
 
 
 class Evidence:
-    """An inverted index in use.
+    """What each row carries, in use.
+
+    The terms stand by row, not by term: the second look asks of some fifty rows, whatever else there is.
 
     Args:
         arrays: as `postings` made them, mapped from a file.
@@ -112,9 +115,10 @@ class Evidence:
     """
 
     def __init__(self, arrays: Mapping[str, np.ndarray], total: int) -> None:
-        self._keys, self._offsets, self._idf = arrays["keys"], arrays["offsets"], arrays["idf"]
-        self._rows, self._scores = arrays["rows"], arrays["scores"]
-        self._total = total
+        self._offsets, self._keys, self._scores = arrays["offsets"], arrays["keys"], arrays["scores"]
+        self._terms, self._idf = arrays["terms"], arrays["idf"]
+        if len(self._offsets) != total + 1 or not len(self._keys) == len(self._scores) == self._offsets[-1]:
+            raise ValueError("the evidence does not fit the rows")
         # a word that nobody carries weighs what one weighs that a single item carries
         self._unknown = math.log1p((total - 0.5) / 1.5) if total else 0.0
 
@@ -126,38 +130,56 @@ class Evidence:
         """
         import numpy as np
 
-        result = np.zeros(len(rows), np.float32)
-        rows = rows.astype(np.uint32)
-        mass = 0.0
-        for term in wanted:
-            place = self._place(term)
-            if place is None:
-                mass += self._unknown
-                continue
-            idf = float(self._idf[place])
-            mass += idf
-            start, end = int(self._offsets[place]), int(self._offsets[place + 1])
-            here = self._rows[start:end]
-            at = np.minimum(here.searchsorted(rows), end - start - 1)
-            result += np.where(here[at] == rows, self._scores[start:end][at], 0.0) * np.float32(idf)
-        return result / np.float32(math.sqrt(mass)) if mass > 0 else result
+        asked, weights = self._weights(wanted)
+        starts = self._offsets[rows].astype(np.int64)
+        sizes = self._offsets[rows + 1] - starts
+        ends = sizes.cumsum()
+        if not len(asked) or not len(ends) or not ends[-1]:
+            return np.zeros(len(rows), np.float32)
+        flat = (starts - (ends - sizes)).repeat(sizes)
+        flat += np.arange(ends[-1])
+        carried = self._keys[flat]
+        same, places = _shared(asked, carried)
+        owners = ends.searchsorted(same, "right")
+        found = np.bincount(owners, self._scores[flat[same]] * weights[places], len(rows))
+        result: np.ndarray = (found / math.sqrt(float(weights.sum()))).astype(np.float32)
+        return result
 
     def carrying(self, wanted: Sequence[str]) -> tuple[np.ndarray, np.ndarray]:
         """Return the rows that carry any term, and each one's share of the entry's weight, best first."""
         import numpy as np
 
-        shares = np.zeros(self._total, np.float32)
-        mass = 0.0
-        for term in wanted:
-            place = self._place(term)
-            mass += self._unknown if place is None else float(self._idf[place])
-            if place is not None:
-                shares[self._rows[int(self._offsets[place]) : int(self._offsets[place + 1])]] += self._idf[
-                    place
-                ]
+        asked, weights = self._weights(wanted)
+        if not len(asked):
+            return np.zeros(0, np.int64), np.zeros(0, np.float32)
+        same, places = _shared(asked, self._keys)
+        owners = self._offsets.searchsorted(same, "right") - 1
+        shares = np.bincount(owners, weights[places], len(self._offsets) - 1)
         rows = np.flatnonzero(shares)
         order = np.argsort(-shares[rows], kind="stable")
-        return rows[order], shares[rows][order] / np.float32(mass or 1.0)
+        return rows[order], (shares[rows][order] / float(weights.sum())).astype(np.float32)
 
-    def _place(self, term: str) -> int | None:
-        return place_of(term, self._keys)
+    def _weights(self, wanted: Sequence[str]) -> tuple[np.ndarray, np.ndarray]:
+        """Return the sorted keys of the terms asked for, and the weight of each."""
+        import numpy as np
+
+        asked = np.array(sorted({term_key(term) for term in wanted}), np.uint32)
+        if not len(self._terms) or not len(asked):
+            return asked, np.full(len(asked), self._unknown, np.float32)
+        places = np.minimum(self._terms.searchsorted(asked), len(self._terms) - 1)
+        return asked, np.where(self._terms[places] == asked, self._idf[places], np.float32(self._unknown))
+
+
+def _shared(asked: np.ndarray, carried: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return where `carried` holds one of the sorted `asked`, and which one it is there."""
+    import numpy as np
+
+    # a few hundred distinct low bits tell nearly all strangers apart, at a fraction of a search
+    marks = np.zeros(_MARKS, bool)
+    marks[asked & (_MARKS - 1)] = True
+    maybe = marks[carried & (_MARKS - 1)].nonzero()[0]
+    near = carried[maybe]
+    places = asked.searchsorted(near)
+    places[places == len(asked)] = 0
+    true = (asked[places] == near).nonzero()[0]
+    return maybe[true], places[true]

@@ -54,7 +54,8 @@ class Lexicon:
         self._key = seed.to_bytes(8, "little", signed=False)
         self._keys, self._weights, self._unknown = keys, weights, unknown
         self._row = lru_cache(maxsize=_CACHED_TERMS)(self._make_row)
-        self._place = lru_cache(maxsize=_CACHED_TERMS)(self._find)
+        #: the term's weight: its inverse document frequency in general text.
+        self.weight = lru_cache(maxsize=_CACHED_TERMS)(self._weigh)
 
     @classmethod
     def made_of(cls, arrays: Mapping[str, np.ndarray], columns: int, seed: int) -> Lexicon:
@@ -70,15 +71,12 @@ class Lexicon:
 
     def knows(self, term: str) -> bool:
         """Whether the term is a word of the general text, not merely a name or a misprint in it."""
-        return self._place(term) is not None and self.weight(term) <= self._unknown - _RARE
+        # a term that stands nowhere weighs most
+        return self.weight(term) <= self._unknown - _RARE
 
-    def weight(self, term: str) -> float:
-        """Return the term's weight: its inverse document frequency in general text."""
-        place = self._place(term)
+    def _weigh(self, term: str) -> float:
+        place = place_of(term, self._keys)
         return self._unknown if place is None else float(self._weights[place])
-
-    def _find(self, term: str) -> int | None:
-        return place_of(term, self._keys)
 
     def _make_row(self, term: str) -> np.ndarray:
         import numpy as np

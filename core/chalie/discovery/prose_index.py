@@ -28,11 +28,18 @@ __all__ = ["FOLDER", "Prose", "ProseIndex", "phrases"]
 
 FOLDER: Final = "prose"
 MANIFEST: Final = "prose.json"
-_FORMAT: Final = 1
+_FORMAT: Final = 2
 _BATCH: Final = 256
 #: rows up to which every vector is compared; above, a graph is faster (see tests/benchmarks).
 EXACT_ROWS: Final = 3_000
-_GRAPH_SEARCH, _GRAPH_ADD, _GRAPH_LINKS = 128, 128, 16
+_GRAPH_SEARCH, _GRAPH_ADD, _GRAPH_LINKS = 96, 64, 16
+#: unit vectors of some 500 columns hold values about 0.05; eight bits are spent on up to 1 / _GRAPH_SCALE.
+_GRAPH_SCALE: Final = 4.0
+#: rows more than are asked for, since the graph's eight bits misplace a few.
+_GRAPH_MORE: Final = 14
+#: a graph asked for more than one row in so many is slower than comparing all.
+_WIDEST: Final = 8
+_BLOCK: Final = 16_384
 
 
 def phrases(item: Descriptor | Playbook) -> list[str]:
@@ -160,14 +167,21 @@ def _graph(rows: np.ndarray) -> Any:
 
     index = Index(
         ndim=rows.shape[1],
-        metric="ip",
-        dtype="f16",
+        metric="cos",
+        dtype="i8",
         connectivity=_GRAPH_LINKS,
         expansion_add=_GRAPH_ADD,
         expansion_search=_GRAPH_SEARCH,
     )
-    index.add(np.arange(len(rows), dtype=np.uint64), rows)
+    for start in range(0, len(rows), _BLOCK):
+        part = rows[start : start + _BLOCK].astype(np.float32)
+        index.add(np.arange(start, start + len(part), dtype=np.uint64), _eight_bits(part))
     return index
+
+
+def _eight_bits(vectors: np.ndarray) -> np.ndarray:
+    """Return vectors as the graph takes them: it turns -1 to 1 into whole numbers of eight bits itself."""
+    return (vectors * _GRAPH_SCALE).clip(-1.0, 1.0)
 
 
 class Prose:
@@ -182,17 +196,49 @@ class Prose:
         self._lock = threading.Lock()
         self._opened: _Opened | None = None
 
-    def nearest(self, vector: np.ndarray, count: int) -> tuple[np.ndarray, np.ndarray]:
-        """Return rows and cosine distances of the `count` nearest, nearest first."""
-        return self._open().nearest(vector, count)
+    @property
+    def built(self) -> bool:
+        """Whether the generation has a prose index at all: it has none where it was built without a model."""
+        return ProseIndex.name in self._generation.manifest.builders
+
+    def expect(self, embedder: Embedder) -> None:
+        """Make sure that the index was built with this very model.
+
+        Raises:
+            IndexUnreadable: it was not; vectors of two models say nothing about each other.
+        """
+        made, given = self._open().model, embedder.fingerprint
+        if made != given:
+            # a new generation is built for it, as for any damage
+            self._generation.damaged = True
+            raise IndexUnreadable(
+                f"the index was built with another model ({made}) than the one in use ({given})",
+                hint="run `chalie index` to rebuild it with this model",
+            )
+
+    def nearest(
+        self, vector: np.ndarray, count: int, among: np.ndarray | None = None
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Return rows and cosine distances of the `count` nearest, nearest first.
+
+        Args:
+            vector: a unit vector.
+            count: how many, at most.
+            among: the only rows that count, ascending; None for all.
+        """
+        return self._open().nearest(vector, count, among)
+
+    def rows(self, ids: np.ndarray) -> np.ndarray:
+        """Return the rows of those of the catalogue ids that the index has, ascending."""
+        return self._open().rows_of(ids)
 
     def __len__(self) -> int:
         return len(self._open().ids)
 
-    def ids(self, rows: Iterable[int]) -> list[int]:
+    def ids(self, rows: np.ndarray) -> list[int]:
         """Return the catalogue ids of rows."""
-        ids = self._open().ids
-        return [int(ids[row]) for row in rows]
+        found: list[int] = self._open().ids[rows].tolist()
+        return found
 
     @property
     def evidence(self) -> evidence.Evidence:
@@ -219,7 +265,8 @@ class Prose:
                 raise ValueError(f"format {facts['format']}")
             values = tensors(place / f"{self._kind}.vectors")
             chat = tensors(place / "chat.vectors")["vectors"]
-            return _Opened(values, chat, place / f"{self._kind}.usearch", int(facts["dims"]))
+            graph = place / f"{self._kind}.usearch"
+            return _Opened(values, chat, graph, int(facts["dims"]), str(facts["model"]))
         except (OSError, KeyError, TypeError, ValueError, RuntimeError, ConfigError) as error:
             raise IndexUnreadable(
                 f"the prose index {place} cannot be read ({error})", hint="run `chalie index` to rebuild it"
@@ -227,10 +274,22 @@ class Prose:
 
 
 class _Opened:
-    def __init__(self, values: Mapping[str, np.ndarray], chat: np.ndarray, graph: Path, dims: int) -> None:
+    """The arrays of one index.
+
+    Args:
+        values: `ids`, `vectors` and what `evidence.postings` makes.
+        chat: vectors of small talk.
+        graph: the graph's file, read where there are too many rows to compare each.
+        dims: columns of every vector.
+        model: fingerprint of the model that made them.
+    """
+
+    def __init__(
+        self, values: Mapping[str, np.ndarray], chat: np.ndarray, graph: Path, dims: int, model: str
+    ) -> None:
         import numpy as np
 
-        self.ids = values["ids"]
+        self.ids, self.model = values["ids"], model
         self._rows = values["vectors"]
         if self._rows.shape != (len(self.ids), dims) or chat.ndim != 2 or chat.shape[1] != dims:
             raise ValueError("vectors and ids differ in number")
@@ -238,6 +297,9 @@ class _Opened:
         self.evidence = evidence.Evidence(values, len(self.ids))
         self._graph: Any = None
         self._full: np.ndarray | None = None
+        #: the rows last asked for among others, and their vectors.
+        self._subset: tuple[np.ndarray, np.ndarray] | None = None
+        self._ids_rows: tuple[np.ndarray, np.ndarray] | None = None
         if len(self.ids) > EXACT_ROWS:
             from usearch.index import Index
 
@@ -246,7 +308,18 @@ class _Opened:
         else:
             self._full = self._rows.astype(np.float32)
 
-    def nearest(self, vector: np.ndarray, count: int) -> tuple[np.ndarray, np.ndarray]:
+    def rows_of(self, ids: np.ndarray) -> np.ndarray:
+        kept = self._ids_rows
+        if kept is None or kept[0] is not ids:
+            # ids ascend with the rows, since both follow the catalogue
+            places = self.ids.searchsorted(ids)
+            known = places[places < len(self.ids)]
+            kept = self._ids_rows = (ids, known[self.ids[known] == ids[: len(known)]])
+        return kept[1]
+
+    def nearest(
+        self, vector: np.ndarray, count: int, among: np.ndarray | None
+    ) -> tuple[np.ndarray, np.ndarray]:
         import numpy as np
 
         if vector.shape != (self._rows.shape[1],):
@@ -254,25 +327,63 @@ class _Opened:
                 f"the index holds vectors of {self._rows.shape[1]} columns, the model gives {vector.shape}",
                 hint="run `chalie index` to rebuild it with this model",
             )
-        count = min(count, len(self.ids))
+        count = min(count, len(self.ids) if among is None else len(among))
         if not count:
             return np.zeros(0, np.int64), np.zeros(0, np.float32)
-        if self._full is not None:
-            rows, cosines = self._exact(self._full, vector, count)
+        if among is None and self._full is not None:
+            rows, cosines = _top(self._full @ vector, count)
+        elif among is None:
+            rows, cosines = self._by_graph(vector, count)
+        elif len(among) <= EXACT_ROWS:
+            places, cosines = _top(self._of(among) @ vector, count)
+            rows = among[places]
         else:
-            rows = self._graph.search(vector, count).keys.astype(np.int64)
-            cosines = self._rows[rows].astype(np.float32) @ vector
-            order = np.argsort(-cosines, kind="stable")
-            rows, cosines = rows[order], cosines[order]
+            rows, cosines = self._widening(vector, count, among)
         return rows, 1.0 - cosines
 
-    @staticmethod
-    def _exact(full: np.ndarray, vector: np.ndarray, count: int) -> tuple[np.ndarray, np.ndarray]:
+    def _by_graph(self, vector: np.ndarray, count: int) -> tuple[np.ndarray, np.ndarray]:
         import numpy as np
 
-        cosines = full @ vector
-        rows = (
-            np.argpartition(-cosines, count - 1)[:count] if count < len(cosines) else np.arange(len(cosines))
-        )
-        order = np.lexsort((rows, -cosines[rows]))
-        return rows[order], cosines[rows[order]]
+        # the graph proposes by rounded distances; the exact ones order and choose
+        found = self._graph.search(_eight_bits(vector), min(count + _GRAPH_MORE, len(self.ids))).keys
+        rows = found.astype(np.int64)
+        cosines = self._rows[rows].astype(np.float32) @ vector
+        order = (-cosines).argsort(kind="stable")[:count]
+        return rows[order], cosines[order]
+
+    def _widening(self, vector: np.ndarray, count: int, among: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return the nearest of many rows: a graph knows no filter, so it is asked for ever more."""
+        import numpy as np
+
+        asked = count * len(self.ids) // len(among) + count
+        while asked * _WIDEST < len(self.ids):
+            rows, cosines = self._by_graph(vector, asked)
+            kept = np.isin(rows, among, assume_unique=True)
+            if int(kept.sum()) >= count:
+                return rows[kept][:count], cosines[kept][:count]
+            asked *= 4
+        cosines = np.empty(len(among), np.float32)
+        for start in range(0, len(among), _BLOCK):
+            part = among[start : start + _BLOCK]
+            cosines[start : start + _BLOCK] = self._rows[part].astype(np.float32) @ vector
+        places, cosines = _top(cosines, count)
+        return among[places], cosines
+
+    def _of(self, among: np.ndarray) -> np.ndarray:
+        import numpy as np
+
+        kept = self._subset
+        if kept is None or kept[0] is not among:
+            kept = self._subset = (among, self._rows[among].astype(np.float32))
+        return kept[1]
+
+
+def _top(cosines: np.ndarray, count: int) -> tuple[np.ndarray, np.ndarray]:
+    """Return places and values of the `count` highest, the highest first, ties by place."""
+    import numpy as np
+
+    places = np.arange(len(cosines))
+    if count < len(cosines):
+        places = (-cosines).argpartition(count - 1)[:count]
+    order = np.lexsort((places, -cosines[places]))
+    return places[order], cosines[places[order]]

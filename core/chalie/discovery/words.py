@@ -27,14 +27,24 @@ _FOREIGN = re.compile("[^\u0000-\u024f\u1e00-\u1eff\u2000-\u2bff\ufb00-\ufb06\uf
 
 def plain(text: str) -> str:
     """Return the part of `text` that is read: lone surrogates replaced, in Unicode's compatibility form."""
-    text = _SURROGATE.sub("\ufffd", text[:TEXT_LIMIT])
-    return text if text.isascii() else unicodedata.normalize("NFKC", text)
+    text = text[:TEXT_LIMIT]
+    # most entries: nothing to replace and nothing to compose
+    return text if text.isascii() else unicodedata.normalize("NFKC", _SURROGATE.sub("\ufffd", text))
 
 
 def words(text: str) -> list[str]:
     """Return the words of `text` in order: case folded, camelCase and snake_case cut, possessives joined."""
-    found = _WORD.findall(_CAMEL.sub(" ", plain(text)).replace("_", " "))
-    return [_APOSTROPHE.sub("", word).casefold() for word in found]
+    return list(_words(text))
+
+
+@lru_cache(maxsize=64)
+def _words(text: str) -> tuple[str, ...]:
+    text = plain(text)
+    # a text in lower case, as most entries are, has no camelCase to cut
+    found = _WORD.findall((text if text.islower() else _CAMEL.sub(" ", text)).replace("_", " "))
+    if "'" in text or "\u2019" in text:
+        found = [_APOSTROPHE.sub("", word) for word in found]
+    return tuple(word.casefold() for word in found)
 
 
 def is_unspaced(word: str) -> bool:
@@ -46,7 +56,7 @@ def is_unspaced(word: str) -> bool:
 def terms(text: str) -> tuple[str, ...]:
     """Return the lexical terms of `text` in order: stems of words, character pairs of unspaced scripts."""
     result: list[str] = []
-    for word in words(text):
+    for word in _words(text):
         if word.isascii():
             result.append(stem(word))
         elif is_unspaced(word):
@@ -82,12 +92,15 @@ def stop_words() -> frozenset[str]:
 def content_words(text: str) -> list[str]:
     """Return the words of `text` that are not stop words, in order."""
     stops = stop_words()
-    return [word for word in words(text) if word not in stops]
+    return [word for word in _words(text) if word not in stops]
 
 
 def foreign_share(text: str) -> float:
     """Return the share of the letters of `text` that are not Latin, 0 where it has no letters."""
-    letters = [char for char in plain(text) if char.isalpha()]
+    text = plain(text)
+    if text.isascii():
+        return 0.0
+    letters = [char for char in text if char.isalpha()]
     if not letters:
         return 0.0
     return sum(1 for char in letters if _FOREIGN.match(char)) / len(letters)
