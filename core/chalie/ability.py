@@ -181,6 +181,16 @@ class Ability(ABC):
             )
         return str(action)
 
+    def destination(self, params: Any) -> str | None:
+        """Return the id of the conversation that a message of this call lands in; None elsewhere or unknown.
+
+        For tools that send (`SideEffect.EXTERNAL_SEND`): a policy may let a message through unasked where it
+        lands in the very conversation that is being answered, that is where this returns
+        `self.context.conversation`. Work it out from what is known of that (`self.context.client`) and from
+        where `run` will really send; never take the model's word for it. A raise counts as None.
+        """
+        return None
+
     @property
     def context(self) -> Context:
         """What this call offers: principal, conversation, channel, client, cancellation, progress, embedding.
@@ -322,6 +332,7 @@ def facts(ability: Ability, *, dist: str, dist_version: str, target: str) -> dic
         "isolate": read.flag("isolate", cls.isolate),
         "time_limit_s": read.seconds(cls.time_limit_s),
         "classifies": cls.classify is not Ability.classify,
+        "locates": cls.destination is not Ability.destination,
         "aliases": read.aliases(cls.aliases, schema.known_names(parameters)),
     }
 

@@ -190,6 +190,11 @@ class Upkeep:
         return generation
 
     @property
+    def latest(self) -> Generation:
+        """The newest generation this process knows, without a look at what is installed."""
+        return self._generation or self.current()
+
+    @property
     def pending(self) -> tuple[str, ...]:
         """The distributions that are still being installed or read."""
         child = self._child

@@ -94,6 +94,8 @@ class Call:
         descriptor_hash: hash of the descriptor the call was admitted with.
         requires_approval: the ability's own wish to be asked about.
         must_ask: set when the action could not be derived: a person's `allow` does not cover it.
+        files_hash: over the files of its package; empty where it has none or they are not known.
+        destination: where the ability says an `external_send` lands (`Ability.destination`), or None.
     """
 
     dist: str
@@ -107,6 +109,13 @@ class Call:
     descriptor_hash: str
     requires_approval: bool = False
     must_ask: bool = False
+    files_hash: str = ""
+    destination: str | None = None
+
+    @property
+    def lands_in_current_conversation(self) -> bool:
+        """Whether what is sent lands in the very conversation that is being answered."""
+        return self.destination is not None and self.destination == self.conversation
 
 
 @frozen
@@ -119,7 +128,7 @@ class Opinion:
     @setting.validator
     def _check(self, _: object, value: str) -> None:
         if value not in ("allow", "ask"):
-            raise ValueError(f"an opinion is 'allow' or 'ask', not {value!r}; to refuse a call return a Limit")
+            raise ValueError(f"an opinion is 'allow' or 'ask', not {value!r}; to refuse, return a Limit")
 
 
 @frozen
@@ -194,7 +203,14 @@ class Sight:
 
 @frozen
 class HoldView:
-    """What a person is shown before answering: everything the approval binds to, secrets masked."""
+    """What a person is shown before answering: everything the approval binds to, secrets masked.
+
+    Attributes:
+        id: the hold's id, by which it can also be answered later and from elsewhere.
+        reasons: why it has to be asked; what changed in a tool that was allowed before is among them.
+        call_id: the call's id, as on the trail.
+        expires_at: until when it can be answered, or None.
+    """
 
     id: str
     name: str
@@ -208,6 +224,8 @@ class HoldView:
     model_says: str
     reasons: tuple[str, ...]
     must_ask: bool
+    call_id: str = ""
+    expires_at: datetime | None = None
 
 
 class AnswerKind(enum.StrEnum):
@@ -240,7 +258,10 @@ class Approver(Protocol):
     """Somebody who can be asked about one call."""
 
     def ask(self, hold: HoldView) -> Answer:
-        """Return the person's answer. Raising counts as a decline."""
+        """Return the person's answer.
+
+        Raising is no answer: nothing runs, and the call stays among the holds for somebody else to answer.
+        """
         ...
 
 
@@ -282,5 +303,3 @@ class HoldChange:
     permission: str
     principal: str
     conversation: str | None
-
-

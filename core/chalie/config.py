@@ -61,11 +61,14 @@ class ChannelOptions:
 
 @frozen
 class GateOptions:
-    """`[gate]`: required policies' distributions, milliseconds for all policies of a call, seconds to ask."""
+    """`[gate]`: required policies' distributions, milliseconds for all policies of a call, seconds that a
+    caller waits for a person's answer, and days that a call can be answered in.
+    """
 
     required: tuple[str, ...] = ()
     deadline_ms: int = 1000
     ask_timeout_s: float = 300.0
+    hold_days: float = 7.0
 
 
 @frozen
@@ -156,6 +159,7 @@ _GATE: Final[_Checks] = {
     "required": _dists,
     "deadline_ms": _number("a whole number", 1, 60_000, whole=True),
     "ask_timeout_s": _number("a number of seconds", 0, 30 * 86_400),
+    "hold_days": _number("a number of days", 0, 365, above=True),
 }
 _DISCOVERY: Final[_Checks] = {
     "model": _text,

@@ -54,6 +54,8 @@ CODES: Final[Mapping[str, str]] = MappingProxyType(
         "approval-pending": "the call waits for a person; do not retry",
         "declined": "a person declined the call; do not retry",
         "not-authorised": "only the home's owner at a terminal, or an approver token, may do that",
+        "hold-unknown": "no hold has that id",
+        "already-decided": "somebody answered the hold first, or it has ended",
         # what is kept
         "result-unknown": "no kept result has that id for this principal",
         "cannot-record": "the call could not be recorded, so it was not run",

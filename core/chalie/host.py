@@ -8,10 +8,12 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Final
 
-from .calls import Approver, CallRecord, Channel, Setting, Sight
+from attrs import evolve
+
+from .calls import AnswerKind, Approver, CallRecord, Channel, Setting, Sight
 from .catalogue.descriptor import Descriptor, Playbook, Problem
 from .channels import channel_named, channels
-from .config import Config, environment_key
+from .config import Config
 from .dispatch.state import TurnState
 from .errors import ConfigError
 from .ledger import Ledger
@@ -20,9 +22,12 @@ from .search import Kind, Search, Sighted
 from .turn import Turn
 
 if TYPE_CHECKING:
+    from datetime import datetime
+
     import click
 
     from .ability import Ability
+    from .approvals import Approvals
     from .catalogue.generations import Generation
     from .catalogue.plugins import Plugins
     from .catalogue.snapshot import Snapshot
@@ -30,6 +35,8 @@ if TYPE_CHECKING:
     from .dispatch.dispatcher import Dispatcher
     from .gate.authority import Authority
     from .gate.gate import Gate
+    from .gate.holds import Holds
+    from .ledger.hold import Hold
 
 __all__ = ["Host"]
 
@@ -44,6 +51,7 @@ class Host:
         config: what `config.toml` and the environment say.
         ledger: the home's records.
         gate: decides on every call.
+        holds: the calls that wait for a person, and the ones that did.
         channels: every channel by name.
         authority: proves who may decide.
         upkeep: keeps this process on the newest generation.
@@ -74,7 +82,9 @@ class Host:
         self.upkeep = Upkeep(config, self._published)
         self._search = Search(config, self.upkeep)
         self.plugins = self._load_plugins()
-        self.gate: Gate = self._make_gate()
+        self.approvals: Approvals = self._make_approvals()
+        self.gate: Gate = self.approvals.gate
+        self.holds: Holds = self.approvals.holds
         self.dispatcher: Dispatcher = self._make_dispatcher()
         self.dispatcher.recover()
 
@@ -285,19 +295,10 @@ class Host:
 
         return enabled_plugins(self.config, self.ledger, self.snapshot)
 
-    def _make_gate(self) -> Gate:
-        from .gate.gate import Gate
-        from .gate.policies import Policies
+    def _make_approvals(self) -> Approvals:
+        from .approvals import Approvals
 
-        options = self.config.gate
-        policies = Policies(
-            self.plugins, required=options.required, deadline_ms=options.deadline_ms, trusted=self._trusts
-        )
-        return Gate(self.ledger, policies, ask_timeout_s=options.ask_timeout_s)
-
-    def _trusts(self, dist: str) -> bool:
-        row = self.snapshot.distribution(dist)
-        return row is not None and self.ledger.enabled.trusted(dist, row.files_hash, environment_key())
+        return Approvals(self.config, self.ledger, self.upkeep, self.plugins, self.authority)
 
     def _make_dispatcher(self) -> Dispatcher:
         from functools import partial
@@ -315,6 +316,7 @@ class Host:
             data_folder=self._data_folder,
             observe=self._observe if self.plugins.authors("call_finished") else _unobserved,
             deliver=self._deliver,
+            reopen=self._reopen,
         )
 
     def _turn(
@@ -344,6 +346,8 @@ class Host:
             parent=parent.cancel if parent is not None else None,
         )
         internal.update(self._makers(generation, state, sight))
+        if conversation is not None and self.ledger.holds.lease(conversation):
+            self.dispatcher.watch_holds()
         for name in active:
             found = generation.snapshot.resolve(name) or generation.snapshot.named(name)
             if len(found) == 1:
@@ -356,8 +360,6 @@ class Host:
             raise ConfigError(
                 f"{channel!r} is no delegate channel", hint=f"open it with host.turn({channel!r})"
             )
-        from attrs import evolve
-
         above = opener.state
         return self._turn(
             evolve(where, policy=above.channel.policy, has_person=above.channel.has_person),
@@ -395,9 +397,49 @@ class Host:
         def sight(item: Descriptor | Playbook) -> Sight:
             if isinstance(item, Playbook):
                 return Sight()
-            return self.gate.sight(item, channel, principal, conversation)
+            files_hash = self.approvals.files_hash(item.dist)
+            return self.gate.sight(item, channel, principal, conversation, files_hash=files_hash)
 
         return sight
+
+    def _reopen(self, hold: Hold) -> tuple[TurnState, Descriptor | None]:
+        """Return the turn that an approved hold runs in, and its ability as it is now."""
+        where = self.channels.get(hold.channel) or Channel(hold.channel, hold.policy, True, (), False)
+        turn = self._turn(
+            evolve(where, policy=hold.policy, has_person=True),
+            principal=hold.principal,
+            conversation=hold.conversation,
+            client={},
+            active=(),
+            approver=None,
+        )
+        if hold.dist == OWN:
+            return turn.state, own_descriptors().get(hold.name)
+        return turn.state, turn.state.snapshot.get(hold.dist, hold.name)
+
+    def answer(
+        self,
+        hold_id: str,
+        kind: AnswerKind | str = AnswerKind.ONCE,
+        *,
+        until: datetime | None = None,
+        token: str | None = None,
+    ) -> Hold:
+        """Answer a call that waits; after a yes it is run, once, as the principal it was asked for.
+
+        The live host of its conversation runs it, else this one, now; the result goes to the inbox.
+
+        Args:
+            hold_id: its id, or a beginning of it that no other hold has.
+            kind: `once`, `always`, `until`, `decline` or `decline_always`.
+            until: timezone-aware end of a time-limited allowance.
+            token: an approver token; left out, it takes the home's owner at a terminal.
+
+        Raises:
+            NotAuthorised: nobody who may answer did.
+            ChalieError: `hold-unknown`, `already-decided`, `not-ready` or `not-allowed`.
+        """
+        return self.approvals.answer(self.dispatcher.run_hold, hold_id, kind, until, token)
 
     # what the dispatcher and the upkeep tell
 

@@ -78,6 +78,12 @@ class Shelf:
     def unready(self, text: str) -> tuple[Any, ...]:
         return tuple(row for row in self.aside if text in row.names)
 
+    def distribution(self, dist: str) -> None:
+        return None
+
+    def state(self, dist: str) -> str:
+        return "ready"
+
     def of(self, dist: str) -> tuple[Descriptor, ...]:
         return ()
 

@@ -176,7 +176,7 @@ def test_a_job_that_cannot_be_recorded_is_not_run(inside: Inside, monkeypatch: p
 
 
 def test_a_listener_that_raises_costs_nobody_the_delivery(inside: Inside) -> None:
-    def broken(*_: object) -> None:
+    def broken(*_: object, **__: object) -> None:
         raise RuntimeError("listener")
 
     Job.over.set()

@@ -72,7 +72,7 @@ def test_a_classify_that_hangs_means_the_same(inside: Inside, monkeypatch: pytes
     import threading
 
     over = threading.Event()
-    monkeypatch.setattr("chalie.dispatch.dispatcher.CLASSIFY_S", 0.05)
+    monkeypatch.setattr("chalie.dispatch.making.ASK_S", 0.05)
     monkeypatch.setattr(Judging, "classify", lambda self, params: over.wait(30))
     call = seen_by_gate(inside, Judging, {})
     over.set()
@@ -84,7 +84,7 @@ def test_an_allow_row_does_not_cover_a_call_whose_action_is_unknown(
 ) -> None:
     monkeypatch.setattr(Judging, "said", "undeclared")
     turn = inside.turn(inside.add(Judging), channel=CHAT)
-    assert inside.call(turn, "judging").code == "permission-denied"
+    assert inside.call(turn, "judging").code == "approval-pending"
 
 
 def test_what_classify_does_to_the_arguments_does_not_change_what_runs(

@@ -243,7 +243,7 @@ def test_an_async_ability_is_awaited_in_the_worker(inside: Inside, away: Any) ->
 def test_its_own_classify_runs_in_the_worker_too(inside: Inside, away: Any) -> None:
     inside.call(away, "judges", {"do": "wipe"})
     assert away.records[-1].permission == "judges.wipe"
-    assert inside.call(away, "judges", {"do": "exit"}).code == "permission-denied"
+    assert inside.call(away, "judges", {"do": "exit"}).code == "approval-pending"
     assert away.records[-1].permission == "judges"
     assert inside.loaded == []
 
@@ -331,7 +331,7 @@ def test_a_call_behind_one_that_hangs_is_busy_in_the_end(
     inside: Inside, away: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     body(inside, away, "pid")
-    monkeypatch.setattr(inside.dispatcher._workers, "_start_s", 0.2)
+    monkeypatch.setattr(inside.dispatcher._maker._workers, "_start_s", 0.2)
     monkeypatch.setattr("chalie.dispatch.isolation.GRACE_S", 0.2)
     begun = threading.Event()
     away.progress = lambda *_: begun.set()
@@ -389,9 +389,9 @@ def test_an_option_isolates_a_package_that_does_not_ask_for_it(
     module = package("away_package", PACKAGE)
     turn = inside.turn(inside.add(module.Away, isolate=False))
     assert inside.call(turn, "away").body == str(os.getpid())
-    inside.dispatcher._config = evolve(
+    inside.dispatcher._maker._config = evolve(
         inside.config, packages={"chalie-ability-test": PackageOptions(isolate=True)}
     )
-    inside.dispatcher._options.clear()
+    inside.dispatcher._maker._options.clear()
     assert inside.call(turn, "away").body != str(os.getpid())
     assert inside.call(turn, "away", {"do": "exit"}).code == "worker-died"

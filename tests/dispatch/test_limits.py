@@ -110,12 +110,12 @@ def test_a_persons_limit_comes_before_the_abilitys_and_that_before_the_default(o
 
     inside = opened(call_s=30.0)
     limited, free = inside.add(Limited), inside.add(Free)
-    options = inside.dispatcher._options_of
+    options = inside.dispatcher._maker._options_of
     assert (options(limited)[1], options(free)[1]) == (7.0, 30.0)
-    inside.dispatcher._config = evolve(
+    inside.dispatcher._maker._config = evolve(
         inside.config, packages={"chalie-ability-test": PackageOptions(time_limit_s=2.0)}
     )
-    inside.dispatcher._options.clear()
+    inside.dispatcher._maker._options.clear()
     assert (options(limited)[1], options(free)[1]) == (2.0, 2.0)
 
 

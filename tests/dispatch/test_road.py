@@ -39,14 +39,14 @@ def test_a_call_gives_one_envelope_and_leaves_an_intent_and_an_outcome(inside: I
 
 def test_the_intent_is_on_the_trail_before_the_ability_is_even_imported(inside: Inside) -> None:
     turn = inside.turn(inside.add(Echo))
-    load = inside.dispatcher._load
+    load = inside.dispatcher._maker._load
     seen: list[str] = []
 
     def watched(*given: Any) -> Any:
         seen.extend(row.event for row in inside.rows())
         return load(*given)
 
-    inside.dispatcher._load = watched
+    inside.dispatcher._maker._load = watched
     inside.call(turn, "echo", {"text": "x"})
     assert seen == ["call.started"]
 
@@ -269,7 +269,7 @@ def test_what_an_approver_does_to_the_arguments_it_is_shown_does_not_change_what
 def test_a_gate_that_breaks_is_closed(inside: Inside, monkeypatch: pytest.MonkeyPatch) -> None:
     turn = inside.turn(inside.add(Echo))
 
-    def broken(*_: object) -> None:
+    def broken(*_: object, **__: object) -> None:
         raise RuntimeError("gate")
 
     monkeypatch.setattr(inside.gate, "admit", broken)
@@ -323,7 +323,7 @@ def test_a_package_that_changed_under_the_host_is_not_ready_and_the_gate_was_ask
         raise NotReady("test changed after it was imported", hint="restart the program")
 
     turn = inside.turn(inside.add(Echo))
-    inside.dispatcher._load = changed
+    inside.dispatcher._maker._load = changed
     frame = inside.call(turn, "echo", {"text": "x"})
     assert frame.code == "not-ready" and frame.hint == "restart the program"
     assert inside.gate.passes == 1
@@ -335,7 +335,7 @@ def test_what_a_package_says_when_it_cannot_be_imported_is_for_the_trail_only(in
         raise DescribeFailed("test:Echo cannot be imported (OSError: /secret/path)", hint="chalie doctor")
 
     turn = inside.turn(inside.add(Echo))
-    inside.dispatcher._load = broken
+    inside.dispatcher._maker._load = broken
     frame = inside.call(turn, "echo", {"text": "x"})
     assert (frame.code, frame.hint) == ("describe-failed", "chalie doctor")
     assert "/secret/path" not in frame.body and "/secret/path" in (inside.rows()[-1].detail or "")
@@ -347,7 +347,7 @@ def test_a_package_that_cannot_be_imported_costs_only_the_call(inside: Inside, e
         raise error
 
     turn = inside.turn(inside.add(Echo))
-    inside.dispatcher._load = broken
+    inside.dispatcher._maker._load = broken
     frame = inside.call(turn, "echo", {"text": "x"})
     assert frame.code == "unhandled-exception"
     assert "no such module" not in frame.body

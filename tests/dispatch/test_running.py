@@ -299,7 +299,7 @@ def test_progress_reaches_the_turns_listener_and_its_mistakes_are_not_the_abilit
     call_id = turn.records[0].call_id
     assert told == [(call_id, 0.5, "half"), (call_id, 1.0, ""), (call_id, None, "almost")]
 
-    def broken(*_: object) -> None:
+    def broken(*_: object, **__: object) -> None:
         raise RuntimeError("listener")
 
     assert inside.call(turn, "long", progress=broken).status == "success"

@@ -132,6 +132,12 @@ class Person:
         assert self.process.returncode == 0, err
         return out
 
+    def fails(self) -> str:
+        """Wait for the end by an exception; return what the process printed to its standard error."""
+        _, err = self.process.communicate(timeout=60)
+        assert self.process.returncode == 1, err
+        return err
+
     def close(self) -> None:
         self.process.kill()
         self.process.communicate()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import threading
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
@@ -129,15 +130,17 @@ def test_silence_asks_and_once_lets_this_call_through_only(gate: Gate, ledger: L
     approver = says(AnswerKind.ONCE)
     admission = admitted(gate, approver)
     assert (admission.allowed, admission.answered_by) == (True, BY)
-    assert approver.asked == [a_view()]
+    (shown,) = approver.asked
+    assert shown.expires_at is not None
+    assert shown == a_view(id=shown.id, call_id="c1", expires_at=shown.expires_at)
     assert ledger.permissions.list() == ()
     assert not admitted(gate, says(AnswerKind.DECLINE)).allowed
 
 
 def test_an_answer_is_on_the_trail_with_who_gave_it(gate: Gate, ledger: Ledger) -> None:
     admitted(gate, says(AnswerKind.ONCE))
-    (row,) = ledger.trail.query()
-    assert (row.event, row.call_id, row.setting, row.by) == ("approval.decided", "c1", "once", BY)
+    (row,) = ledger.trail.query(event="approval.decided")
+    assert (row.call_id, row.setting, row.by) == ("c1", "once", BY)
     assert (row.channel, row.principal, row.conversation) == ("chat", "ada", "talk")
     assert (row.dist, row.permission, row.effect) == (DIST, "email.send", "external_send")
 
@@ -162,7 +165,7 @@ def test_decline_refuses_this_call_and_decline_always_every_later_one(gate: Gate
     assert (admission.allowed, admission.code, admission.answered_by) == (False, "declined", BY)
     assert admission.message == "email.send was declined by the person; do not retry."
     assert ledger.permissions.list() == ()
-    assert admitted(gate, says(AnswerKind.DECLINE_ALWAYS)).code == "declined"
+    assert admitted(gate, says(AnswerKind.DECLINE_ALWAYS), conversation="other").code == "declined"
     assert [row.setting for row in ledger.permissions.list()] == [Setting.DENY]
     assert admitted(gate, says(AnswerKind.ONCE)).code == "permission-denied"
 
@@ -176,6 +179,7 @@ def test_what_must_be_asked_each_time_is_never_allowed_for_longer(
     assert admitted(gate, answer, must_ask=True, permission="email").allowed
     assert len(answer.asked) == 1
     assert len(ledger.permissions.list()) == 1
+    ledger.holds.finish(gate.holds.list()[0], "done")
     assert not admitted(gate, says(AnswerKind.DECLINE), must_ask=True, permission="email").allowed
 
 
@@ -219,20 +223,19 @@ def test_a_tool_that_asks_for_approval_is_asked_about_even_where_a_policy_allows
         (Answer(AnswerKind.UNTIL, BY, datetime(2000, 1, 1, tzinfo=UTC)), "its time is over already"),
     ],
 )
-def test_an_approver_that_fails_has_not_said_yes(
+def test_an_approver_that_fails_has_said_nothing(
     gate: Gate, ledger: Ledger, answer: object, reason: str
 ) -> None:
     admission = admitted(gate, Says(answer))
-    assert (admission.allowed, admission.code, admission.answered_by) == (False, "declined", None)
-    assert reason in admission.message
-    assert admission.message.endswith("; do not retry.")
-    (row,) = ledger.trail.query()
-    assert (row.event, row.setting, row.by) == ("approval.decided", "decline", None)
-    assert reason in (row.detail or "")
+    assert (admission.allowed, admission.code, admission.answered_by) == (False, "approval-pending", None)
+    assert reason in (admission.detail or "")
+    assert "; do not retry" in admission.message
+    assert ledger.trail.query(event="approval.decided") == ()
     assert ledger.permissions.list() == ()
+    assert [hold.state for hold in gate.holds.list()] == ["pending"]
 
 
-def test_an_approver_that_never_answers_is_a_no_and_its_late_yes_is_not_heard(ledger: Ledger) -> None:
+def test_an_approver_that_never_answers_leaves_a_hold_and_its_late_yes_is_not_heard(ledger: Ledger) -> None:
     answered, late = threading.Event(), threading.Event()
 
     class Late:
@@ -243,12 +246,12 @@ def test_an_approver_that_never_answers_is_a_no_and_its_late_yes_is_not_heard(le
 
     gate = Gate(ledger, ask_timeout_s=0.05)
     admission = admitted(gate, Late())
-    assert (admission.allowed, admission.code) == (False, "declined")
-    assert "no answer within 0.05 s" in admission.message
+    assert (admission.allowed, admission.code) == (False, "approval-pending")
+    assert "no answer within 0.05 s" in (admission.detail or "")
     late.set()
     assert answered.wait(30)
     assert ledger.permissions.list() == ()
-    assert len(ledger.trail.query()) == 1
+    assert [hold.state for hold in gate.holds.list()] == ["pending"]
 
 
 def test_without_a_time_limit_the_approver_is_asked_on_the_callers_thread(ledger: Ledger) -> None:
@@ -265,16 +268,18 @@ def test_without_a_time_limit_the_approver_is_asked_on_the_callers_thread(ledger
         admitted(Gate(ledger, ask_timeout_s=None), Says(KeyboardInterrupt()))
 
 
-def test_where_nobody_is_at_hand_the_model_is_told_not_to_retry(gate: Gate) -> None:
+def test_where_nobody_is_at_hand_the_call_waits_and_the_model_is_told_not_to_retry(gate: Gate) -> None:
     admission = admitted(gate, None)
-    assert (admission.allowed, admission.code) == (False, "permission-denied")
-    assert admission.message == (
-        "email.send needs a person's yes, and nobody can be asked here; do not retry."
+    (hold,) = gate.holds.list()
+    assert (admission.allowed, admission.code) == (False, "approval-pending")
+    assert re.fullmatch(
+        r"email\.send waits for a person's yes, until 20\d\d-\d\d-\d\d \d\d:\d\d UTC; do not retry: "
+        r"what becomes of it comes to this conversation\.",
+        admission.message,
     )
     assert admission.hint == (
-        "to allow it: chalie permissions set chat email.send allow --package chalie-ability-email"
+        f"the person answers with: chalie approve {hold.id}, or: chalie decline {hold.id}"
     )
-    assert admitted(gate, None, must_ask=True).hint is None
 
 
 def test_on_a_channel_without_a_person_an_approver_is_never_asked(gate: Gate) -> None:
@@ -322,7 +327,7 @@ def test_a_yes_given_beforehand_is_for_one_call(gate: Gate, ledger: Ledger) -> N
     assert admitted(gate, yes).answered_by == "token:phone"
     admission = admitted(gate, yes)
     assert not admission.allowed
-    assert "that yes was for one call" in admission.message
+    assert "that yes was for one call" in (admission.detail or "")
 
 
 # counting

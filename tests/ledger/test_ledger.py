@@ -160,7 +160,9 @@ def test_processes_that_migrate_at_once_migrate_once(path: Path, start: Start) -
 def test_a_ledger_of_a_newer_version_is_refused_and_left_alone(path: Path) -> None:
     Ledger.open(path, migrations=NEXT).close()
     before = path.read_bytes()
-    with pytest.raises(LedgerUnavailable, match="newer chalie: its format is 2, this one reads") as caught:
+    with pytest.raises(
+        LedgerUnavailable, match=f"newer chalie: its format is {len(NEXT)}, this one reads"
+    ) as caught:
         Ledger.open(path)
     assert caught.value.hint == "pip install --upgrade chalie"
     assert path.read_bytes() == before

@@ -43,6 +43,7 @@ class Descriptor:
         time_limit_s: seconds a call may take, or None.
         classifies: whether the class has a `classify` of its own (it must then be imported to gate a call).
         aliases: other spellings of a parameter -> the parameter.
+        locates: whether the class has a `destination` of its own (it is imported to gate a call that sends).
         hash: SHA-256 (hex) over what a person judges; made by `sealed`.
     """
 
@@ -66,14 +67,23 @@ class Descriptor:
     time_limit_s: float | None = None
     classifies: bool = False
     aliases: Mapping[str, str] = field(factory=dict, hash=False)
+    locates: bool = False
     hash: str = ""
 
     def sealed(self) -> Descriptor:
         """Return the same descriptor with `hash` computed from its facts."""
-        facts = {key: getattr(self, key) for key in _HASHED + _HASHED_MORE}
-        text = json.dumps(facts, sort_keys=True, ensure_ascii=False, separators=(",", ":"), default=list)
+        text = json.dumps(
+            self.facts(), sort_keys=True, ensure_ascii=False, separators=(",", ":"), default=list
+        )
         digest = hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
         return evolve(self, hash=digest)
+
+    def facts(self) -> dict[str, Any]:
+        """Return what the hash is over: everything a person judges or a model is told."""
+        facts = {key: getattr(self, key) for key in _HASHED + _HASHED_MORE}
+        if self.locates:
+            facts["locates"] = True
+        return facts
 
     @property
     def key(self) -> tuple[str, str]:

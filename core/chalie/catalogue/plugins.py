@@ -31,6 +31,7 @@ class Plugins:
         implementations: every admitted hook function, in the order they are to be called.
         problems: what was refused, and (`quarantined` False, reason "took …") what was slow.
         loaded: the distributions all of whose enabled modules are in.
+        files_hashes: distribution -> hash over the files it was loaded from, where that is known.
     """
 
     def __init__(
@@ -38,7 +39,9 @@ class Plugins:
         implementations: Sequence[Implementation] = (),
         problems: Sequence[Problem] = (),
         loaded: Iterable[str] = (),
+        files_hashes: Mapping[str, str] | None = None,
     ) -> None:
+        self.files_hashes: Mapping[str, str] = dict(files_hashes or {})
         self.problems = tuple(problems)
         self.loaded = frozenset(loaded)
         self._by_hook: dict[str, tuple[Implementation, ...]] = {}
@@ -141,7 +144,7 @@ class PluginLoader:
                 problems.append(_problem(entry, reason))
         kept = [found for found in implementations if found.dist not in failed]
         loaded = {entry.dist for entry in self._entries} - failed
-        return Plugins(kept, problems, loaded)
+        return Plugins(kept, problems, loaded, self._files_hashes)
 
     def _rehearsed(self) -> dict[EntryPoint, str]:
         """Return why each module that failed apart from the host failed."""

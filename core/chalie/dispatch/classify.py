@@ -8,7 +8,7 @@ from typing import Any
 from ..calls import SideEffect
 from ..catalogue.descriptor import Descriptor
 
-__all__ = ["Asked", "declared", "derived"]
+__all__ = ["Asked", "declared", "derived", "located"]
 
 #: permission, class, and whether a person must be asked whatever the rows say.
 Asked = tuple[str, SideEffect, bool]
@@ -39,6 +39,15 @@ def derived(descriptor: Descriptor, classify: Callable[[], Any]) -> Asked:
     except Exception:
         action = None
     return _named(descriptor, action)
+
+
+def located(destination: Callable[[], Any]) -> str | None:
+    """Return where the ability says a message lands; None where it says nothing usable."""
+    try:
+        found = destination()
+    except Exception:
+        return None
+    return found if isinstance(found, str) else None
 
 
 def _named(descriptor: Descriptor, action: Any) -> Asked:

@@ -2,22 +2,22 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from ..calls import Call, CallRecord, HoldView
+from ..calls import Call, CallRecord, HoldView, SideEffect
 from ..catalogue.descriptor import Descriptor
 from ..envelope import render
 from ..errors import ChalieError, DescribeFailed, LedgerUnavailable
 from ..result import ToolResult
 from .arguments import Prepared, prepare, take_injected
 from .background import Background
-from .classify import declared, derived
-from .context import CallContext
+from .classify import declared, derived, located
 from .flight import Flight
+from .held import Held, Reopen
+from .making import Maker
 from .pool import Busy, Cancelled, Pool
 from .record import Recorder
 from .refusals import (
@@ -33,7 +33,7 @@ from .refusals import (
 )
 from .resolve import resolve
 from .results import Results
-from .run import Runner, Work, failed, was_pressed
+from .run import Runner, failed, was_pressed
 from .state import CancelToken, Progress, TurnState
 
 if TYPE_CHECKING:
@@ -42,12 +42,10 @@ if TYPE_CHECKING:
     from ..config import Config
     from ..gate.gate import Gate
     from ..ledger import Ledger
-    from .isolation import Workers
+    from ..ledger.hold import Hold
 
 __all__ = ["Dispatcher"]
 
-#: seconds an ability's own `classify` may take.
-CLASSIFY_S: Final = 2.0
 #: calls of `acall` that may be on their way to the gate, or wait for a person, at once.
 ROAD_THREADS: Final = 64
 
@@ -69,6 +67,8 @@ class Dispatcher:
             inbox has it; may raise without effect.
         stamp: gives what tells one state of an isolated ability's package from another; raises `NotReady`
             where its files are not those described.
+        reopen: gives the turn that an approved hold is run in, and its ability as it is now; None where this
+            dispatcher runs no holds.
     """
 
     def __init__(
@@ -83,25 +83,22 @@ class Dispatcher:
         observe: Callable[[CallRecord], None],
         deliver: Callable[[str | None, str, str], None],
         stamp: Callable[[Descriptor, Snapshot], str],
+        reopen: Reopen | None = None,
     ) -> None:
         limits = config.limits
         self._ledger = ledger
         self._gate = gate
-        self._load = load
-        self._config = config
-        self._embed = embed
-        self._data_folder = data_folder
-        self._stamp = stamp
         self._pool = Pool("chalie-ability", limits.workers)
         self._road = Pool("chalie-road", ROAD_THREADS, most_lost=ROAD_THREADS)
         self._runner = Runner(self._pool)
-        self._workers: Workers | None = None
-        self._making = threading.Lock()
+        self._maker = Maker(load, stamp, config, embed, data_folder, self._pool)
         self._results = Results(ledger.results, limits.result_kib * 1024)
-        self._recorder = Recorder(ledger.trail, self._results, observe)
+        self._recorder = Recorder(ledger.trail, self._results, observe, gate.holds)
         self._background = Background(ledger, limits.workers, self._finish, deliver)
         self._flights: dict[str, Flight] = {}
-        self._options: dict[tuple[str, str, str], tuple[bool, float | None]] = {}
+        self._held = Held(
+            ledger, gate.holds, reopen, self._begin_held, self._run, self._finish, deliver, limits.workers
+        )
         self._closed = False
 
     # --- what others call -----------------------------------------------------------------------------
@@ -134,9 +131,7 @@ class Dispatcher:
                 return self._finish(flight, refusal) or ""
             if flight.background:
                 return self._to_background(flight)
-            assert flight.work is not None
-            ended = self._runner.run(flight.work, flight.limit_s, flight.token)
-            return self._finish(flight, ended) or ""
+            return self._finish(flight, self._run(flight)) or ""
         except KeyboardInterrupt:
             flight.token.cancel()
             self._finish(flight, _abandoned(flight))
@@ -163,10 +158,12 @@ class Dispatcher:
         try:
             begun = self._road.submit(lambda: self._begin(flight, arguments))
             refusal = await begun.aresult(None, flight.token)
+            if refusal is None and flight.background:
+                return await self._road.submit(lambda: self._to_background(flight)).aresult()
+            if refusal is None and flight.hold is not None:
+                refusal = await self._road.submit(lambda: self._start(flight)).aresult()
             if refusal is not None:
                 return await self._afinish(flight, refusal)
-            if flight.background:
-                return await self._road.submit(lambda: self._to_background(flight)).aresult()
             assert flight.work is not None
             return await self._afinish(
                 flight, await self._runner.arun(flight.work, flight.limit_s, flight.token)
@@ -194,11 +191,16 @@ class Dispatcher:
         arguments = prepared.arguments
         if descriptor.dist != _HOST:  # the host's own tools take handles as they are
             arguments = self._results.bind(state.principal, arguments)
-        if descriptor.classifies and descriptor.key not in state.internal:
-            classify = self._classifier(state, descriptor, _copied(arguments))
+        own = descriptor.key not in state.internal
+        if descriptor.classifies and own:
+            classify = self._maker.asker(state, descriptor, _copied(arguments), "classify")
             permission, effect, must_ask = derived(descriptor, classify)
         else:
             permission, effect, must_ask = declared(descriptor, arguments)
+        destination = None
+        if descriptor.locates and own and effect is SideEffect.EXTERNAL_SEND:
+            destination = located(self._maker.asker(state, descriptor, _copied(arguments), "destination"))
+        package = state.snapshot.distribution(descriptor.dist)
         return Call(
             descriptor.dist,
             descriptor.name,
@@ -211,7 +213,44 @@ class Dispatcher:
             descriptor.hash,
             descriptor.requires_approval,
             must_ask,
+            "" if package is None else package.files_hash,
+            destination,
         )
+
+    def examine(self, state: TurnState, name: str, arguments: Any = None) -> Call | ToolResult:
+        """Return a call as the gate would see it, changing and running nothing: for explanations.
+
+        Returns:
+            The call, or the refusal that it would meet before the gate.
+
+        Raises:
+            ChalieError: as `prepare_call`.
+        """
+        descriptor = resolve(state, name)
+        if isinstance(descriptor, ToolResult):
+            return descriptor
+        arguments, _, _ = take_injected(arguments)
+        if descriptor.dist != _HOST:
+            arguments = self._results.decode(state.principal, descriptor.parameters, arguments)
+        prepared = prepare(descriptor, arguments)
+        return (
+            prepared if isinstance(prepared, ToolResult) else self.prepare_call(state, descriptor, prepared)
+        )
+
+    def run_hold(self, hold_id: str) -> str | None:
+        """Run an approved hold and return its envelope, which also goes to the conversation's inbox.
+
+        Returns:
+            The envelope; None where another process or thread has taken the hold on, or where it became void.
+
+        Raises:
+            ChalieError: `hold-unknown`, `not-allowed` (another environment's), `not-ready`.
+        """
+        return self._held.run(hold_id)
+
+    def watch_holds(self) -> None:
+        """Run from now on what is approved for the conversations of this process."""
+        self._held.watch()
 
     def cancel(self, call_id: str) -> bool:
         """Cancel one running call, in the background or not; return whether it was running."""
@@ -222,8 +261,8 @@ class Dispatcher:
         return True
 
     def recover(self) -> int:
-        """Mark and deliver background calls whose process ended without doing so; return how many."""
-        return self._background.recover()
+        """Say of background calls and holds whose process ended what is known; return how many."""
+        return self._background.recover() + self._gate.holds.recover(self._held.busy)
 
     @property
     def lost(self) -> int:
@@ -233,21 +272,27 @@ class Dispatcher:
     def close(self, drain_s: float = 5.0) -> None:
         """Take no more calls, wait for background ones up to `drain_s`, mark the rest, end the workers."""
         self._closed = True
+        self._held.close()
         self._background.close(drain_s)
         for flight in list(self._flights.values()):
             flight.token.cancel()
         self._runner.close()
         self._road.close()
-        with self._making:
-            if self._workers is not None:
-                self._workers.close()
+        self._maker.close()
 
     # --- the road up to the run -----------------------------------------------------------------------
 
     def _begin(self, flight: Flight, arguments: Any) -> Ended | None:
         """Take a call as far as it goes before it runs; return the refusal, or None where it may run."""
+        return self._guarded(flight, lambda: self._admit(flight, arguments))
+
+    def _begin_held(self, flight: Flight, hold: Hold) -> Ended | None:
+        """Do so with an approved call; `flight.hold` stays None where the hold is not taken on."""
+        return self._guarded(flight, lambda: self._admit_held(flight, hold))
+
+    def _guarded(self, flight: Flight, admit: Callable[[], Ended | None]) -> Ended | None:
         try:
-            return self._admit(flight, arguments)
+            return admit()
         except LedgerUnavailable as error:
             return cannot_record(flight.name, error)
         except (
@@ -291,20 +336,51 @@ class Dispatcher:
         if flight.background:
             # It outlives the exchange that asked for it: only `cancel` by its id still reaches it.
             flight.token = CancelToken()
+        return self._ready(flight, descriptor, bound, handles)
+
+    def _admit_held(self, flight: Flight, hold: Hold) -> Ended | None:
+        state, descriptor, holds = flight.state, flight.descriptor, self._gate.holds
+        assert descriptor is not None
+        arguments = self._ledger.holds.arguments(hold)
+        if arguments is None:
+            holds.void(hold, "its secret arguments are not there any more")
+            return None
+        call = flight.call = self.prepare_call(state, descriptor, Prepared(arguments, ()))
+        if (call.permission, call.effect.value) != (hold.permission, hold.effect) or (
+            holds.digest(call, hold.secret is not None) != hold.digest
+        ):
+            holds.void(hold, f"it would not be the call any more that was asked about ({call.permission})")
+            return None
+        self._recorder.mask(flight, call, descriptor.parameters)
+        bound = _copied(call.arguments)
+        flight.hold = holds.spend(hold.id)
+        if flight.hold is None:
+            return None
+        admission = self._gate.readmit(call, state.channel, flight.hold)
+        flight.setting = admission.decision.setting.value
+        flight.answered_by = admission.answered_by
+        if not admission.allowed:
+            return denied(flight.name, admission)
+        return self._ready(flight, descriptor, bound, handles=True)
+
+    def _ready(
+        self, flight: Flight, descriptor: Descriptor, bound: dict[str, Any], handles: bool
+    ) -> Ended | None:
+        """Record that an admitted call is about to run, and make ready what runs."""
         refusal = self._recorder.begin(flight)
         if refusal is not None:
             return refusal
         self._flights[flight.id] = flight
         if handles:
-            bound = self._results.expand(state.principal, bound)
-        self._prepare_work(flight, descriptor, bound)
+            bound = self._results.expand(flight.state.principal, bound)
+        self._maker.prepare(flight, descriptor, bound)
         return None
 
     def _ask_gate(self, flight: Flight, call: Call, model_says: str) -> Ended | None:
         state = flight.state
         try:
             admission = self._gate.admit(
-                call, state.channel, state.approver, partial(_view, flight, model_says)
+                call, state.channel, state.approver, partial(_view, flight, model_says), turn=state.id
             )
         except LedgerUnavailable:
             raise
@@ -312,88 +388,32 @@ class Dispatcher:
             return gate_failed(flight.name, error)
         flight.setting = admission.decision.setting.value
         flight.answered_by = admission.answered_by
+        flight.hold = admission.hold
+        if admission.code == "approval-pending":
+            self._held.watch()
         return None if admission.allowed else denied(flight.name, admission)
 
-    def _prepare_work(self, flight: Flight, descriptor: Descriptor, params: dict[str, Any]) -> None:
-        """Make ready what runs: class or instance, context, limit. Imports the ability's module."""
-        state = flight.state
-        context = CallContext(
-            state, flight.id, descriptor.dist, flight.token, flight.progress, self._embed, self._data_folder
-        )
-        maker = state.internal.get(descriptor.key)
-        if maker is not None:
-            flight.work = Work(flight.name, None, params, context, made=maker())
-            return
-        isolated, flight.limit_s = self._options_of(descriptor)
-        if isolated:
-            stamp = self._stamp(descriptor, state.snapshot)
-            remote = partial(self._run_remote, descriptor, stamp, flight.name, params, context)
-            flight.work = Work(flight.name, None, params, context, remote=remote)
-        else:
-            flight.work = Work(flight.name, self._load(descriptor, state.snapshot), params, context)
+    # --- the run --------------------------------------------------------------------------------------
 
-    def _run_remote(
-        self,
-        descriptor: Descriptor,
-        stamp: str,
-        name: str,
-        params: dict[str, Any],
-        context: CallContext,
-        limit_s: float | None,
-        token: CancelToken,
-    ) -> Ended:
-        return self._isolation().run(descriptor, stamp, name, params, context, limit_s, token)
+    def _start(self, flight: Flight) -> Ended | None:
+        """Say of a call that a person approved that it runs now; return its end where it must not."""
+        try:
+            return self._recorder.start_hold(flight)
+        except LedgerUnavailable as error:
+            return cannot_record(flight.name, error)
 
-    def _isolation(self) -> Workers:
-        with self._making:
-            if self._workers is None:
-                from .isolation import Workers  # most hosts never isolate anything
-
-                self._workers = Workers(self._config.limits.describe_s)
-                if self._closed:
-                    self._workers.close()
-            return self._workers
-
-    def _classifier(
-        self, state: TurnState, descriptor: Descriptor, arguments: dict[str, Any]
-    ) -> Callable[[], Any]:
-        """Return what asks the ability's own `classify`; its module is imported now."""
-        token = CancelToken(state.cancel)
-        context = CallContext(state, "", descriptor.dist, token, None, self._embed, self._data_folder)
-        isolated, _ = self._options_of(descriptor)
-        if isolated:
-            stamp = self._stamp(descriptor, state.snapshot)
-            return partial(self._isolation().classify, descriptor, stamp, arguments, context, CLASSIFY_S)
-        cls = self._load(descriptor, state.snapshot)
-
-        def classify() -> Any:
-            try:
-                ability = cls().bind(context)
-                return ability.classify(ability.arguments_for(arguments))
-            except BaseException:  # whatever it is, it names no action
-                return None
-
-        return lambda: self._pool.submit(classify).result(CLASSIFY_S, token)
-
-    def _options_of(self, descriptor: Descriptor) -> tuple[bool, float | None]:
-        """Return whether an ability runs in a worker process, and its time limit in seconds."""
-        key = (descriptor.dist, descriptor.name, descriptor.hash)
-        found = self._options.get(key)
-        if found is None:
-            options = self._config.package(descriptor.dist)
-            isolated = descriptor.isolate if options.isolate is None else options.isolate
-            limits = (options.time_limit_s, descriptor.time_limit_s, self._config.limits.call_s)
-            found = isolated, next((limit for limit in limits if limit is not None), None)
-            self._options[key] = found
-        return found
+    def _run(self, flight: Flight) -> Ended:
+        assert flight.work is not None
+        refusal = self._start(flight) if flight.hold is not None else None
+        if refusal is not None:
+            return refusal
+        return self._runner.run(flight.work, flight.limit_s, flight.token)
 
     # --- the road after the run -----------------------------------------------------------------------
 
     def _to_background(self, flight: Flight) -> str:
-        work = flight.work
-        assert work is not None
         try:
-            self._background.start(flight, partial(self._runner.run, work, flight.limit_s, flight.token))
+            self._background.start(flight, partial(self._run, flight))
         except Busy:
             return self._finish(flight, busy(flight.name)) or ""
         except LedgerUnavailable as error:

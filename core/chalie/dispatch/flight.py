@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..calls import Call
 from ..catalogue.descriptor import Descriptor
+from ..ledger.hold import Hold
 from .state import CancelToken, Progress, TurnState
 
 if TYPE_CHECKING:
@@ -33,9 +34,12 @@ class Flight:
         "call",
         "called",
         "columns",
+        "deliver",
         "descriptor",
         "ended",
         "healed",
+        "hold",
+        "hold_started",
         "id",
         "limit_s",
         "lock",
@@ -67,6 +71,12 @@ class Flight:
         self.healed: tuple[str, ...] = ()
         self.setting: str | None = None
         self.answered_by: str | None = None
+        #: what a person approved, where the call runs because of that; spent by this process.
+        self.hold: Hold | None = None
+        #: whether the ledger says that it runs.
+        self.hold_started = False
+        #: whether the result goes to the conversation's inbox, since nobody waits for it.
+        self.deliver = False
         self.background = False
         self.limit_s: float | None = None
         self.work: Work | None = None

@@ -13,7 +13,7 @@ import sys
 import threading
 import time
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, Literal
 
 from ..envelope import body_text
 from .pool import Busy, Cancelled, TimedOut
@@ -113,15 +113,16 @@ class Workers:
         params: Mapping[str, Any],
         context: CallContext,
         limit_s: float,
+        what: Literal["classify", "destination"] = "classify",
     ) -> Any:
-        """Return what the ability's `classify` says, or raise whatever stands in its way."""
+        """Return what the ability's `classify` or `destination` says, or raise what stands in its way."""
         token = CancelToken()
         with self._slot(descriptor.dist).taken(token, self._start_s) as slot:
             worker = slot.worker(stamp, self._start_s)
             try:
                 worker.load(descriptor.target, self._start_s)
-                request = {"op": "classify", "params": params, "target": descriptor.target}
-                return worker.ask(request, context, limit_s, token).get("action")
+                request = {"op": what, "params": params, "target": descriptor.target}
+                return worker.ask(request, context, limit_s, token).get("said")
             except _Died as died:
                 raise LoadFailed(str(died)) from died
 

@@ -17,6 +17,7 @@ from .results import Results
 from .run import failed
 
 if TYPE_CHECKING:
+    from ..gate.holds import Holds
     from ..ledger import Trail
 
 __all__ = ["Recorder"]
@@ -32,10 +33,14 @@ class Recorder:
         trail: the ledger's.
         results: cuts and keeps what is too long.
         observe: told of each finished call; may raise without effect.
+        holds: told how the calls ended that a person approved.
     """
 
-    def __init__(self, trail: Trail, results: Results, observe: Callable[[CallRecord], None]) -> None:
+    def __init__(
+        self, trail: Trail, results: Results, observe: Callable[[CallRecord], None], holds: Holds
+    ) -> None:
         self._trail = trail
+        self._holds = holds
         self._results = results
         self._observe = observe
         self._secrets: dict[str, frozenset[tuple[str, ...]]] = {}
@@ -75,7 +80,7 @@ class Recorder:
             text, ended = self._rendered(flight, ended)
             result = ended.result
             duration = (time.perf_counter_ns() - flight.begun) // 1000
-            recorded = self._append_outcome(flight, ended, duration)
+            recorded = self._append_outcome(flight, ended, duration, text)
         if not recorded and flight.started:
             # It ran, and its intent is on the trail; that the outcome is not is said with the result.
             text = render(flight.called[:128], result, meta_extra=(("recorded", False),))
@@ -84,17 +89,43 @@ class Recorder:
         self._note(flight, result, duration)
         return text
 
-    def _append_outcome(self, flight: Flight, ended: Ended, duration: int) -> bool:
+    def start_hold(self, flight: Flight) -> Ended | None:
+        """Write that an approved call runs now; return its end where it must not.
+
+        Raises:
+            LedgerUnavailable: it cannot be written; the call must not run.
+        """
+        if flight.hold is None:
+            return None
+        with flight.lock:
+            if flight.ended or flight.token.cancelled or not self._holds.start(flight.hold):
+                return not_begun(flight.name)
+            flight.hold_started = True
+        return None
+
+    def _append_outcome(self, flight: Flight, ended: Ended, duration: int, text: str) -> bool:
+        event = "call.finished" if flight.started else "call.refused"
+        columns = {
+            **(flight.columns or _columns(flight)),
+            "status": ended.result.status,
+            "code": ended.result.code,
+            "arguments": None if flight.started else flight.masked,
+            "detail": _detail(flight, ended),
+            "duration_us": duration,
+        }
         try:
-            self._trail.append(
-                "call.finished" if flight.started else "call.refused",
-                **(flight.columns or _columns(flight)),
-                status=ended.result.status,
-                code=ended.result.code,
-                arguments=None if flight.started else flight.masked,
-                detail=_detail(flight, ended),
-                duration_us=duration,
-            )
+            if flight.hold is not None and flight.hold_started:
+                self._holds.finish(
+                    flight.hold,
+                    _state(ended.result.code),
+                    code=ended.result.code,
+                    outcome=lambda connection: self._trail.append_within(connection, event, **columns),
+                    text=text if flight.deliver else None,
+                )
+                return True
+            if flight.hold is not None:
+                self._holds.unstarted(flight.hold, str(columns["detail"] or ended.result.message))
+            self._trail.append(event, **columns)
         except LedgerUnavailable:
             return False
         return True
@@ -134,6 +165,13 @@ class Recorder:
             self._observe(record)
         except Exception:  # an observer's mistake costs nobody the call
             pass
+
+
+def _state(code: str | None) -> str:
+    """Return the state of a hold whose call ended so: of some ends nobody knows what they left behind."""
+    if code is None:
+        return "done"
+    return "interrupted" if code in ("timed-out", "cancelled", "worker-died") else "failed"
 
 
 def _columns(flight: Flight) -> dict[str, Any]:

@@ -69,7 +69,7 @@ def denied(name: str, admission: Admission) -> Ended:
     message = admission.message or f"{name} may not run here"
     code = admission.code or "permission-denied"
     result = ToolResult.error(message, code=code, hint=admission.hint)
-    return Ended(result, admission.decision.reason or message)
+    return Ended(result, admission.detail or admission.decision.reason or message)
 
 
 def gate_failed(name: str, error: Exception) -> Ended:

@@ -167,9 +167,10 @@ class _Worker:
         context = _RemoteContext(self, request)
         self.call = context
         try:
-            if request["op"] == "classify":
+            if request["op"] in ("classify", "destination"):
                 ability = cls().bind(context)
-                return {"action": ability.classify(ability.arguments_for(request["params"]))}
+                asked = ability.classify if request["op"] == "classify" else ability.destination
+                return {"said": asked(ability.arguments_for(request["params"]))}
             return {"ended": encoded(self._run(request["name"], cls, request["params"], context))}
         finally:
             self.call = None

@@ -15,7 +15,7 @@ from ..errors import NotAuthorised
 from .authority import login, terminal
 from .display import arguments_lines, escaped, quoted, wrapped
 
-__all__ = ["ProvenApprover", "TerminalApprover", "answer_by", "prompt_lines"]
+__all__ = ["ProvenApprover", "TerminalApprover", "answer_by", "prompt_lines", "settled"]
 
 _ANSWERS: Final = {
     "o": AnswerKind.ONCE,
@@ -34,6 +34,14 @@ _LONG: Final = 20  # lines; above that the beginning may have scrolled away
 #: when the gate stops waiting (monotonic seconds): nobody is kept at a question whose answer is not heard
 answer_by: Final[contextvars.ContextVar[float]] = contextvars.ContextVar("answer_by", default=float("inf"))
 
+#: raised when the question was answered from elsewhere, or nobody listens to the answer any more
+settled: Final[contextvars.ContextVar[threading.Event | None]] = contextvars.ContextVar(
+    "settled", default=None
+)
+
+#: seconds between looks at whether it was.
+_LOOK_S: Final = 0.25
+
 #: one question at a time: two calls must not ask on one terminal at once
 _asking: Final = threading.Lock()
 
@@ -44,18 +52,19 @@ class TerminalApprover:
     Shown are the exact arguments, whole, secrets masked. What was typed before the question is no answer.
 
     Args:
-        timeout_s: seconds to wait for an answer; after that it is a no.
+        timeout_s: seconds to wait for an answer; after that the call stays among the holds.
     """
 
     def __init__(self, timeout_s: float = 300.0) -> None:
         self._timeout_s = timeout_s
 
     def ask(self, hold: HoldView) -> Answer:
-        """Return the person's answer; no answer in time, or the end of input, is a decline.
+        """Return the person's answer; the end of input is a decline.
 
         Raises:
             NotAuthorised: this process has no terminal.
-            TimeoutError: another question kept the terminal all the time.
+            TimeoutError: nobody answered in time, somebody answered elsewhere, or another question kept the
+                terminal all the time.
         """
         deadline = min(time.monotonic() + self._timeout_s, answer_by.get())
         if not _asking.acquire(timeout=max(0.0, deadline - time.monotonic())):
@@ -78,6 +87,12 @@ class TerminalApprover:
             _write(tty, f"{question} > ")
             line = _line(tty, deadline)
             if line is None:
+                if _is_settled():
+                    _write(tty, "\nno answer is needed any more\n")
+                    raise TimeoutError("it was answered elsewhere, or too late")
+                _write(tty, f"\nno answer; it can be given later: chalie approve {hold.id}\n")
+                raise TimeoutError("nobody answered in time")
+            if not line:
                 _write(tty, "\nno answer: denied\n")
                 return AnswerKind.DECLINE
             kind = _ANSWERS.get(line.strip().lower())
@@ -156,15 +171,22 @@ def _forget_typed(tty: int) -> None:
     termios.tcflush(tty, termios.TCIFLUSH)
 
 
+def _is_settled() -> bool:
+    event = settled.get()
+    return event is not None and event.is_set()
+
+
 def _line(tty: int, deadline: float) -> str | None:
-    """Return the line that is typed, or None where none is in time or input ends."""
+    """Return the line that is typed, empty where input ends, or None where none is in time or wanted."""
     data = b""
     while not data.endswith((b"\n", b"\r")):
         left = deadline - time.monotonic()
-        if left <= 0 or not select.select([tty], [], [], left)[0]:
+        if left <= 0 or _is_settled():
             return None
+        if not select.select([tty], [], [], min(left, _LOOK_S))[0]:
+            continue
         got = os.read(tty, 1024)
         if not got:
-            return None
+            return ""
         data += got
     return data.decode("utf-8", "replace")

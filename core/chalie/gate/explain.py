@@ -34,10 +34,11 @@ def explain(decision: Decision, call: Call) -> str:
     for verdict in decision.verdicts:
         mark = " " if verdict.counted else "-"
         source = f"  [{escaped(verdict.source)}]" if verdict.source else ""
+        first, *more = map(escaped, verdict.reason.split("\n") if verdict.kind == "row" else [verdict.reason])
         lines.append(
-            f"{mark} {_STEP[verdict.kind]:<8} {verdict.value:<9} {escaped(verdict.author)}: "
-            f"{escaped(verdict.reason)}{source}"
+            f"{mark} {_STEP[verdict.kind]:<8} {verdict.value:<9} {escaped(verdict.author)}: {first}{source}"
         )
+        lines += [f"{'':22}{line}" for line in more]
     if not all(verdict.counted for verdict in decision.verdicts):
         lines.append("  (- was heard and changed nothing)")
     asked = ", each time" if decision.must_ask else ""

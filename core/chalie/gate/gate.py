@@ -2,32 +2,24 @@
 
 from __future__ import annotations
 
-import contextvars
 import threading
 import time
 from collections.abc import Callable
-from datetime import UTC, datetime
 from typing import Final
 
-from attrs import frozen
+from attrs import evolve
 
-from ..calls import (
-    Answer,
-    AnswerKind,
-    Approver,
-    Call,
-    Channel,
-    Decision,
-    HoldView,
-    Setting,
-    Sight,
-    Verdict,
-)
+from ..calls import Approver, Call, Channel, Decision, HoldView, Setting, Sight, Verdict
 from ..catalogue.descriptor import Descriptor
 from ..ledger import Ledger
-from .approvers import answer_by
+from ..ledger.hold import Hold
+from ..ledger.permissions import PermissionRow
+from ..ledger.pins import Pin
+from .admission import Admission, deciding, declined, refused, way_out
+from .asking import Asking
+from .drift import changes
 from .fold import fold
-from .permissions import setting_line
+from .holds import Holds
 from .policies import Policies
 
 __all__ = ["INTERNAL", "Admission", "Gate"]
@@ -47,26 +39,6 @@ _UNDERIVED: Final = Verdict(
 )
 
 
-@frozen
-class Admission:
-    """Whether a call may run, and what to tell its caller where it may not.
-
-    Attributes:
-        decision: the gate's word before anybody was asked.
-        allowed: whether the call may run.
-        code: the error's code, or None.
-        message, hint: for the envelope.
-        answered_by: who said yes or no, where somebody was asked.
-    """
-
-    decision: Decision
-    allowed: bool
-    code: str | None = None
-    message: str = ""
-    hint: str | None = None
-    answered_by: str | None = None
-
-
 class Gate:
     """Every call on every road passes here once.
 
@@ -74,8 +46,10 @@ class Gate:
         ledger: where the rows are, and the trail.
         policies: the enabled policies, or None for none.
         clock: the time in seconds since 1970.
-        ask_timeout_s: seconds that an approver may take before it counts as a no; None waits on the
-            caller's own thread for as long as it takes.
+        ask_timeout_s: seconds that a caller waits for an answer before it is told that the call waits; None
+            waits on the caller's own thread for as long as it takes.
+        holds: what waits for a person; one of its own environment where left out.
+        facts: gives an ability as it is now, so that what was allowed is pinned; None where it is unknown.
     """
 
     def __init__(
@@ -85,11 +59,14 @@ class Gate:
         *,
         clock: Callable[[], float] = time.time,
         ask_timeout_s: float | None = 300.0,
+        holds: Holds | None = None,
+        facts: Callable[[str, str], Pin | None] | None = None,
     ) -> None:
         self._ledger = ledger
         self._policies = policies or Policies()
-        self._clock = clock
-        self._ask_timeout_s = ask_timeout_s
+        self.holds = holds or Holds(ledger, clock=clock)
+        self._asking = Asking(self.holds, clock, ask_timeout_s)
+        self._facts = facts
         self._passes = 0
         self._counting = threading.Lock()
 
@@ -114,7 +91,7 @@ class Gate:
         Raises:
             LedgerUnavailable: the rows cannot be read.
         """
-        row = self._ledger.permissions.for_call(channel.policy, call.dist, call.name, call.permission)
+        row = self._row(call, channel)
         internal = (call.dist, call.name) in INTERNAL
         said = self._policies.ask(call, reviewed=complete or not (row is not None or internal))
         opinions, limits = said.opinions, said.limits
@@ -125,7 +102,13 @@ class Gate:
         return fold(row, internal, opinions, limits, channel.has_person)
 
     def sight(
-        self, descriptor: Descriptor, channel: Channel, principal: str, conversation: str | None
+        self,
+        descriptor: Descriptor,
+        channel: Channel,
+        principal: str,
+        conversation: str | None,
+        *,
+        files_hash: str = "",
     ) -> Sight:
         """Return how a search on a channel shows a tool.
 
@@ -145,166 +128,111 @@ class Gate:
                 conversation=conversation,
                 descriptor_hash=descriptor.hash,
                 requires_approval=descriptor.requires_approval,
+                files_hash=files_hash,
             )
             decision = self.decide(call, channel)
             if decision.setting is not Setting.DENY:
                 return Sight()
-            if blocked is None and _deciding(decision).kind in ("channel", "failure"):
+            if blocked is None and deciding(decision).kind in ("channel", "failure"):
                 blocked = (call, decision)
         if blocked is None:
             return Sight(hidden=True)
         call, decision = blocked
-        if _deciding(decision).kind == "failure":
+        if deciding(decision).kind == "failure":
             return Sight(not_allowed=decision.reason)
-        return Sight(not_allowed=_way_out(call, channel, decision) or decision.reason)
+        return Sight(not_allowed=way_out(call, channel, decision) or decision.reason)
 
     def admit(
-        self, call: Call, channel: Channel, approver: Approver | None, view: Callable[[], HoldView]
+        self,
+        call: Call,
+        channel: Channel,
+        approver: Approver | None,
+        view: Callable[[], HoldView],
+        *,
+        turn: str = "",
     ) -> Admission:
         """Let a call through, ask a person about it, or refuse it. The one way to a run.
 
         Args:
             call: healed and validated.
             channel: where it was made.
-            approver: who can be asked, or None.
+            approver: who can be asked now, or None.
             view: makes what the person is shown, its secrets masked; its id is the call's.
+            turn: the turn's id.
 
         Raises:
-            LedgerUnavailable: rows cannot be read, or an answer cannot be recorded; the call must not run.
+            LedgerUnavailable: rows cannot be read, or a hold or its answer cannot be stored; the call must
+                not run.
         """
+        decision = self._passed(call, channel)
+        if decision.setting is Setting.ALLOW:
+            return Admission(decision, allowed=True)
+        if decision.setting is Setting.DENY:
+            return refused(call, channel, decision)
+        shown = view()
+        before = self.holds.declined(call, shown, turn)
+        if before is not None:
+            return declined(call.permission, decision, before.by, again=True)
+        hold = self.holds.open(call, channel, shown, decision, turn)
+        admission = self._asking.ask(hold, decision, approver)
+        if admission.hold is None:
+            return admission
+        # the answer may have taken minutes: what was denied meanwhile stays denied
+        return self._again(call, channel, admission.hold, admission)
+
+    def readmit(self, call: Call, channel: Channel, hold: Hold) -> Admission:
+        """Ask again about the call of a hold that this process has spent, before it is run.
+
+        A person said yes, so `ask` is no obstacle any more; what denies it is. The hold is then given back.
+        """
+        decision = self._passed(call, channel)
+        admission = Admission(decision, True, answered_by=hold.decided_by, hold=hold)
+        return self._again(call, channel, hold, admission, decision)
+
+    def _passed(self, call: Call, channel: Channel) -> Decision:
+        """Count a call and decide on it."""
         with self._counting:
             self._passes += 1
         decision = self.decide(call, channel)
         if not any(verdict.kind in ("row", "internal") for verdict in decision.verdicts):
             self._ledger.permissions.note(channel.policy, call.dist, call.permission)
-        if decision.setting is Setting.ALLOW:
-            return Admission(decision, allowed=True)
-        if decision.setting is Setting.DENY:
-            return _refused(call, channel, decision)
-        if approver is None:
-            message = f"{call.permission} needs a person's yes, and nobody can be asked here; do not retry."
-            line = setting_line(channel.policy, call.dist, call.permission)
-            hint = None if decision.must_ask else f"to allow it: {line}"
-            return Admission(decision, False, "permission-denied", message, hint)
-        return self._asked(call, channel, decision, approver, view())
+        return decision
 
-    def _asked(
-        self, call: Call, channel: Channel, decision: Decision, approver: Approver, view: HoldView
+    def _again(
+        self,
+        call: Call,
+        channel: Channel,
+        hold: Hold,
+        admission: Admission,
+        decision: Decision | None = None,
     ) -> Admission:
-        answer, failure = self._answer(approver, view)
-        kind = AnswerKind.DECLINE if answer is None else answer.kind
-        by = None if answer is None else answer.by
-        if answer is not None and not _is_once(answer, decision):
-            declined = kind is AnswerKind.DECLINE_ALWAYS
-            self._ledger.permissions.set(
-                channel.policy,
-                call.dist,
-                call.permission,
-                Setting.DENY if declined else Setting.ALLOW,
-                by=answer.by,
-                until=answer.until if kind is AnswerKind.UNTIL else None,
-            )
-        self._ledger.trail.append(
-            "approval.decided",
-            call_id=view.id,
-            channel=channel.policy,
-            principal=call.principal,
-            conversation=call.conversation,
-            dist=call.dist,
-            name=call.name,
-            permission=call.permission,
-            effect=call.effect.value,
-            setting=kind.value,
-            detail=failure,
-            by=by,
-        )
-        if kind in (AnswerKind.DECLINE, AnswerKind.DECLINE_ALWAYS):
-            return _declined(call, decision, failure, by)
-        # the answer may have taken minutes: what was denied meanwhile stays denied
-        again = self.decide(call, channel)
-        if again.setting is Setting.DENY:
-            return _refused(call, channel, again, by)
-        return Admission(decision, allowed=True, answered_by=by)
+        decision = decision or self.decide(call, channel)
+        if decision.setting is not Setting.DENY:
+            return admission
+        self.holds.unstarted(hold, f"it was denied after it had been approved: {decision.reason}")
+        return refused(call, channel, decision, admission.answered_by)
 
-    def _answer(self, approver: Approver, view: HoldView) -> tuple[Answer | None, str | None]:
-        """Return the answer, or None and why there is none: an approver that fails has not said yes."""
-        box: list[Answer | BaseException] = []
+    def _row(self, call: Call, channel: Channel) -> PermissionRow | None:
+        """Return the person's row for a call; an allow that was given to something else has become `ask`."""
+        permissions = self._ledger.permissions
+        row = permissions.for_call(channel.policy, call.dist, call.name, call.permission)
+        if row is None or row.setting is not Setting.ALLOW:
+            return row
+        pins = permissions.pinned(call.dist, call.name)
+        if (call.descriptor_hash, call.files_hash) in pins:
+            return row
+        if not pins:
+            return self._first(call, row)
+        if not call.files_hash and any(descriptor == call.descriptor_hash for descriptor, _ in pins):
+            return row  # a server's tool, or a look at a tool whose files nobody asked about
+        now = None if self._facts is None else self._facts(call.dist, call.name)
+        lapsed = changes(self._ledger.pins.of(call.dist, call.name), now)
+        return evolve(row, setting=Setting.ASK, lapsed=lapsed)
 
-        def ask() -> None:
-            try:
-                box.append(approver.ask(view))
-            except BaseException as error:
-                box.append(error)
-
-        if self._ask_timeout_s is None:
-            ask()
-        else:
-            context = contextvars.copy_context()
-            context.run(answer_by.set, time.monotonic() + self._ask_timeout_s)
-            thread = threading.Thread(target=context.run, args=(ask,), name="chalie-ask", daemon=True)
-            thread.start()
-            thread.join(self._ask_timeout_s)
-        if not box:
-            return None, f"no answer within {self._ask_timeout_s:g} s"
-        answer = box[0]
-        if isinstance(answer, KeyboardInterrupt) and self._ask_timeout_s is None:
-            raise answer
-        if isinstance(answer, BaseException):
-            return None, f"asking failed: {type(answer).__name__}: {_line(answer)}"
-        flaw = _flaw(answer, self._clock())
-        return (answer, None) if flaw is None else (None, f"the answer cannot be used: {flaw}")
-
-
-def _flaw(answer: object, now: float) -> str | None:
-    """Return what is wrong with an answer, or None: whoever answers is a program of somebody else's."""
-    if not isinstance(answer, Answer) or not isinstance(answer.kind, AnswerKind):
-        return f"it is a {type(answer).__name__}"
-    if not isinstance(answer.by, str) or not answer.by.strip():
-        return "it does not say whose it is"
-    if answer.kind is AnswerKind.UNTIL:
-        if not isinstance(answer.until, datetime) or answer.until.tzinfo is None:
-            return "it does not say until when, with a time zone"
-        if answer.until <= datetime.fromtimestamp(now, UTC):
-            return "its time is over already"
-    return None
-
-
-def _is_once(answer: Answer, decision: Decision) -> bool:
-    """Tell whether an answer writes no row: what must be asked each time can only be allowed once."""
-    if answer.kind in (AnswerKind.ALWAYS, AnswerKind.UNTIL):
-        return decision.must_ask
-    return answer.kind is not AnswerKind.DECLINE_ALWAYS
-
-
-def _declined(call: Call, decision: Decision, failure: str | None, by: str | None) -> Admission:
-    if failure is None:
-        message = f"{call.permission} was declined by the person; do not retry."
-    else:
-        message = f"{call.permission} was not approved ({failure}); do not retry."
-    hint = "go on without it, or ask the person what they would rather have"
-    return Admission(decision, False, "declined", message, hint, by)
-
-
-def _refused(call: Call, channel: Channel, decision: Decision, by: str | None = None) -> Admission:
-    message = f"{call.permission} may not run on {channel.name}: {decision.reason}; do not retry."
-    return Admission(decision, False, "permission-denied", message, _way_out(call, channel, decision), by)
-
-
-def _way_out(call: Call, channel: Channel, decision: Decision) -> str | None:
-    """Return the line that would allow the call, where a row would: no row widens a limit."""
-    limited = any(verdict.kind == "limit" and verdict.counted for verdict in decision.verdicts)
-    if limited or _deciding(decision).kind != "channel":
-        return None
-    return f"to allow it: {setting_line(channel.policy, call.dist, call.permission)}"
-
-
-def _deciding(decision: Decision) -> Verdict:
-    """Return the verdict that decided: the last one that counts."""
-    return next(verdict for verdict in reversed(decision.verdicts) if verdict.counted)
-
-
-def _line(error: BaseException) -> str:
-    try:
-        return " ".join(str(error).split())[:300]
-    except Exception:
-        return "(its message cannot be shown)"
+    def _first(self, call: Call, row: PermissionRow) -> PermissionRow:
+        """Pin what a row allows that was set before its tool was there to be pinned."""
+        if call.arguments is not None and self._facts is not None:
+            now = self._facts(call.dist, call.name)
+            if now is not None and now.descriptor_hash == call.descriptor_hash:
+                self._ledger.pins.add(now, by=row.by)
+        return row

@@ -13,11 +13,15 @@ __all__ = ["row_verdict", "setting_line"]
 def row_verdict(row: PermissionRow) -> Verdict:
     """Return what a row contributes to a decision."""
     until = "" if row.until is None else f" until {row.until:%Y-%m-%d %H:%M} UTC"
+    reason = f"{row.permission} is set to {row.setting.value} on {row.channel}{until}, by {row.by}"
+    if row.lapsed:
+        reason = f"{row.permission} was allowed on {row.channel}, by {row.by}, but has changed since:"
+        reason = "\n".join((reason, *row.lapsed))
     return Verdict(
         author="you",
         kind="row",
         value=row.setting.value,
-        reason=f"{row.permission} is set to {row.setting.value} on {row.channel}{until}, by {row.by}",
+        reason=reason,
         source=f"permissions: {row.channel} {row.package} {row.permission}",
     )
 

@@ -4,16 +4,21 @@ from __future__ import annotations
 
 import contextlib
 import copy
+import json
 import threading
 import weakref
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any, Final, Protocol
+from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from attrs import evolve, frozen
 
 from ..calls import Call, Limit, Opinion, Verdict
 
-__all__ = ["Hooks", "Policies", "Said"]
+if TYPE_CHECKING:
+    from ..catalogue.plugins import Plugins
+    from ..ledger import Ledger
+
+__all__ = ["Hooks", "Policies", "Said", "note_policies"]
 
 #: how many gate threads may hang in a policy before no further one is started.
 _MOST_STUCK: Final = 4
@@ -140,6 +145,26 @@ class Policies:
             else:
                 limits.append(_failure(author, hook, _wrong(value)))
         return Said(tuple(opinions), tuple(limits))
+
+
+def note_policies(ledger: Ledger, environment: str, hooks: Plugins, required: Sequence[str]) -> None:
+    """Record the policies that govern from now on, where they are others than the last time.
+
+    Args:
+        ledger: where that is remembered, per Python environment.
+        environment: its key.
+        hooks: the loaded policies.
+        required: distributions without which nothing may run.
+    """
+    deciding = sorted({*hooks.authors("review_call"), *hooks.authors("limit_call")})
+    facts = {
+        "environment": environment,
+        "policies": {dist: hooks.files_hashes.get(dist, "") for dist in deciding},
+        "required": sorted(required),
+    }
+    text = json.dumps(facts)
+    if deciding or required or ledger.note(f"policies:{environment}") is not None:
+        ledger.noted(f"policies:{environment}", text, "policy.changed", text)
 
 
 class _Asking:

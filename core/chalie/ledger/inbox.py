@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sqlite3
 from collections.abc import Callable
 from datetime import UTC, datetime
 from typing import Any, Final
@@ -10,7 +11,7 @@ from attrs import frozen
 
 from .database import Database
 
-__all__ = ["Inbox", "Message"]
+__all__ = ["Inbox", "Message", "put"]
 
 _WAITING: Final = (
     "SELECT id, conversation, call_id, text, delivered_at FROM inbox "
@@ -45,10 +46,8 @@ class Inbox:
 
     def deliver(self, conversation: str | None, call_id: str, text: str) -> int:
         """Put a text into a conversation's inbox and return its id."""
-        return self._durable().write(
-            "INSERT INTO inbox (conversation, call_id, text, delivered_at) VALUES (?, ?, ?, ?)",
-            (conversation, call_id, text.encode("utf-8", "surrogatepass"), self._clock()),
-        )
+        with self._durable().transaction() as connection:
+            return put(connection, conversation, call_id, text, self._clock())
 
     def take(self, conversation: str | None) -> tuple[Message, ...]:
         """Return what waits in a conversation, oldest first, and mark it taken."""
@@ -72,6 +71,15 @@ class Inbox:
                 "DELETE FROM inbox WHERE taken_at < ? OR (taken_at IS NULL AND delivered_at < ?)",
                 (taken_before, waiting_before),
             ).rowcount
+
+
+def put(connection: sqlite3.Connection, conversation: str | None, call_id: str, text: str, now: float) -> int:
+    """Deliver a text inside a transaction of the durable connection; return its id."""
+    cursor = connection.execute(
+        "INSERT INTO inbox (conversation, call_id, text, delivered_at) VALUES (?, ?, ?, ?)",
+        (conversation, call_id, text.encode("utf-8", "surrogatepass"), now),
+    )
+    return int(cursor.lastrowid or 0)
 
 
 def _message(row: Any) -> Message:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from datetime import UTC, datetime
-from pathlib import Path
 from typing import Any, Final
 
 from attrs import frozen
@@ -44,13 +43,13 @@ class Jobs:
 
     Args:
         fast: the connection for calls.
-        alive: the folder of the processes' marks.
+        presence: this process's mark, and whether other processes live.
         clock: the time in seconds since 1970.
     """
 
-    def __init__(self, fast: Database, alive: Path, clock: Callable[[], float]) -> None:
+    def __init__(self, fast: Database, presence: Presence, clock: Callable[[], float]) -> None:
         self._fast = fast
-        self._presence = Presence(alive)
+        self._presence = presence
         self._clock = clock
 
     def open(
@@ -125,10 +124,6 @@ class Jobs:
         """Delete the jobs that ended before a moment (seconds since 1970); return how many."""
         with self._fast.transaction() as connection:
             return connection.execute("DELETE FROM jobs WHERE ended_at < ?", (before,)).rowcount
-
-    def close(self) -> None:
-        """Say that this process runs no calls any more."""
-        self._presence.close()
 
 
 def _job(row: Any) -> Job:

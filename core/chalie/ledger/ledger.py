@@ -17,13 +17,18 @@ from ..config import Retention
 from ..errors import LedgerUnavailable
 from .approvers import Approvers
 from .database import BUSY_S, Database, refusal
+from .declined import Declined
 from .enabled import Enabled
+from .holds import Holds
 from .inbox import Inbox
 from .jobs import Jobs
 from .migrations import APPLICATION_ID, MIGRATIONS, migrate
 from .permissions import Permissions
+from .pins import Pins
+from .presence import Presence
 from .results import Results
-from .trail import Trail
+from .secrets import Secrets
+from .trail import Trail, record
 
 __all__ = ["Ledger"]
 
@@ -37,7 +42,8 @@ class Ledger:
     (opened when first needed), and one that leaves this to the system, for the trail of calls.
 
     Attributes:
-        permissions, trail, jobs, inbox, results, enabled, approvers: the tables, each with its statements.
+        permissions, pins, holds, declined, trail, jobs, inbox, results, enabled, approvers: the tables, each
+            with its statements.
         created: whether this very `open` made the ledger, so that nobody was there before.
     """
 
@@ -55,7 +61,12 @@ class Ledger:
         self.permissions = Permissions(fast, self._durably, clock)
         self.enabled = Enabled(fast, self._durably, clock)
         self.approvers = Approvers(fast, self._durably, clock)
-        self.jobs = Jobs(fast, path.parent / "alive", clock)
+        self._presence = Presence(path.parent / "alive")
+        secrets = Secrets(path.parent / "secrets")
+        self.pins = Pins(fast, self._durably, clock)
+        self.holds = Holds(fast, self._durably, clock, self._presence, secrets)
+        self.declined = Declined(fast, self._durably, clock)
+        self.jobs = Jobs(fast, self._presence, clock)
         self.inbox = Inbox(fast, self._durably, clock)
         self.results = Results(fast, self._durably, clock, retention.results_days * _DAY_S)
 
@@ -89,6 +100,29 @@ class Ledger:
         fast = Database(path, durable=False)
         return cls(path, fast, retention or Retention(), clock, created)
 
+    def mark(self) -> int:
+        """Return a number that changes whenever another connection or process has written."""
+        return int(self._fast.value("PRAGMA data_version"))
+
+    def note(self, name: str) -> str | None:
+        """Return what was noted under a name, or None."""
+        rows = self._fast.read("SELECT value FROM notes WHERE name = ?", (name,))
+        return rows[0][0] if rows else None
+
+    def noted(self, name: str, value: str, event: str, detail: str) -> bool:
+        """Remember a text under a name; where it is another than before, record that as an event.
+
+        Returns:
+            Whether it was another one.
+        """
+        if self.note(name) == value:
+            return False
+        now = self._clock()
+        with self._durably().transaction() as connection:
+            connection.execute("INSERT OR REPLACE INTO notes VALUES (?, ?)", (name, value))
+            record(connection, now, event, detail=detail)
+        return True
+
     def apply_retention(self, now: float | None = None) -> dict[str, int]:
         """Delete what is older than the retention settings and record how much; return the counts.
 
@@ -100,6 +134,7 @@ class Ledger:
         counts = {
             "trail": self.trail.forget(old),
             "jobs": self.jobs.forget(old),
+            "holds": self.holds.forget(old),
             "inbox": self.inbox.forget(old, moment - self._retention.results_days * _DAY_S),
             "results": self.results.expire(moment),
         }
@@ -110,7 +145,7 @@ class Ledger:
 
     def close(self) -> None:
         """Close the connections; may be called again."""
-        self.jobs.close()
+        self._presence.close()
         with self._opening:
             if self._durable is not None:
                 self._durable.close()

@@ -58,8 +58,48 @@ _FIRST: Final = (
         label TEXT PRIMARY KEY, token_hash TEXT NOT NULL UNIQUE, by TEXT NOT NULL, at REAL NOT NULL)""",
 )
 
+_STATES: Final = (
+    "pending, approved, spent, started, done, failed, interrupted, not-started, declined, expired, void"
+)
+
+_SECOND: Final = (
+    # a call that waits for a person, or did: its arguments masked, the secret ones in a file apart
+    f"""CREATE TABLE holds (
+        id TEXT PRIMARY KEY, call_id TEXT NOT NULL, state TEXT NOT NULL
+        CHECK (state IN ({", ".join(repr(state) for state in _STATES.split(", "))})),
+        environment TEXT NOT NULL, dist TEXT NOT NULL, name TEXT NOT NULL, descriptor_hash TEXT NOT NULL,
+        files_hash TEXT NOT NULL, permission TEXT NOT NULL, effect TEXT NOT NULL, arguments BLOB NOT NULL,
+        digest TEXT NOT NULL, secret TEXT, channel TEXT NOT NULL, policy TEXT NOT NULL,
+        principal TEXT NOT NULL, conversation TEXT, scope TEXT NOT NULL, model_says TEXT NOT NULL,
+        reasons TEXT NOT NULL, must_ask INTEGER NOT NULL, opened_at REAL NOT NULL, expires_at REAL NOT NULL,
+        host TEXT NOT NULL, told INTEGER NOT NULL, answer TEXT, decided_by TEXT, decided_at REAL, owner TEXT,
+        ended_at REAL, code TEXT, detail TEXT)""",
+    "CREATE INDEX holds_state ON holds (state)",
+    # the same call asked again by the same principal in the same conversation is not asked about again
+    """CREATE TABLE declined (
+        principal TEXT NOT NULL, scope TEXT NOT NULL, digest TEXT NOT NULL, hold TEXT NOT NULL,
+        permission TEXT NOT NULL, by TEXT NOT NULL, at REAL NOT NULL,
+        PRIMARY KEY (principal, scope, digest)) WITHOUT ROWID""",
+    # which process runs what is approved for a conversation
+    """CREATE TABLE leases (
+        conversation TEXT PRIMARY KEY, owner TEXT NOT NULL, at REAL NOT NULL) WITHOUT ROWID""",
+    # what a person's allow was given to; `facts` is the descriptor as it was, for the difference
+    """CREATE TABLE pins (
+        dist TEXT NOT NULL, name TEXT NOT NULL, descriptor_hash TEXT NOT NULL, files_hash TEXT NOT NULL,
+        version TEXT NOT NULL, facts BLOB NOT NULL, by TEXT NOT NULL, at REAL NOT NULL,
+        PRIMARY KEY (dist, name, descriptor_hash, files_hash)) WITHOUT ROWID""",
+    # pins and trust are looked at with the rows, from the same copy
+    *(
+        f"""CREATE TRIGGER {table}_{verb} AFTER {verb} ON {table} BEGIN
+        UPDATE changes SET n = n + 1 WHERE name = 'permissions'; END"""
+        for table in ("pins", "enabled")
+        for verb in ("INSERT", "UPDATE", "DELETE")
+    ),
+    "CREATE TABLE notes (name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID",
+)
+
 #: step n brings a ledger from version n to n + 1. A published step never changes; a new one is added.
-MIGRATIONS: Final[tuple[tuple[str, ...], ...]] = (_FIRST,)
+MIGRATIONS: Final[tuple[tuple[str, ...], ...]] = (_FIRST, _SECOND)
 
 
 def migrate(connection: sqlite3.Connection, steps: Sequence[Sequence[str]] = MIGRATIONS) -> int:

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import sqlite3
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import UTC, datetime
-from typing import Final
+from typing import Any, Final
 
-from attrs import frozen
+from attrs import evolve, frozen
 
 from ..calls import Setting
 from .database import Database
+from .pins import Pin, pin
 from .trail import record
 
 __all__ = ["PermissionRow", "Permissions"]
@@ -19,7 +21,12 @@ _SET: Final = """INSERT INTO permissions (channel, package, permission, setting,
     VALUES (?, ?, ?, ?, ?, ?, ?) ON CONFLICT (channel, package, permission) DO UPDATE SET
     setting = excluded.setting, until = excluded.until, by = excluded.by, at = excluded.at"""
 
+_FOREIGN: Final = "_mcp_"
+_PINS: Final = "SELECT dist, name, descriptor_hash, files_hash FROM pins"
+_TRUSTED: Final = "SELECT dist, files_hash, environment FROM enabled WHERE trusted"
+
 _Key = tuple[str, str, str]
+_Pairs = Mapping[tuple[str, str], frozenset[tuple[str, str]]]
 
 
 @frozen
@@ -29,12 +36,14 @@ class PermissionRow:
     Attributes:
         channel: the policy channel.
         package: the distribution or MCP server.
-        permission: `name`, covering all its actions, or `name.action`.
+        permission: `name`, covering all its actions, or `name.action`; of a server's tools also a pattern,
+            `_mcp_files_*`.
         setting: what was set; `ask` where nothing was.
         until: when it ends (UTC), or None.
         by: who set it; empty where nobody did.
         at: when it was set, or first asked for.
         default: True where nobody set it, so that it is no row for the gate.
+        lapsed: filled in by the gate: what changed since it was allowed, so that it asks again.
     """
 
     channel: str
@@ -46,15 +55,19 @@ class PermissionRow:
     at: datetime
     default: bool = False
     ends: float = float("inf")  # `until` in seconds since 1970, for the comparison on every call
+    lapsed: tuple[str, ...] = ()
 
 
 @frozen
 class _Copy:
-    """The rows as last read: the connection's mark, the table's counter, and the rows."""
+    """The rows as last read: the connection's mark, the table's counter, and what was there."""
 
     mark: int
     counter: int
     rows: Mapping[_Key, PermissionRow]
+    patterns: Mapping[tuple[str, str], tuple[tuple[str, PermissionRow], ...]]
+    pins: _Pairs
+    trusted: frozenset[_Key]
 
 
 class Permissions:
@@ -70,7 +83,7 @@ class Permissions:
         self._fast = fast
         self._durable = durable
         self._clock = clock
-        self._copy = _Copy(-1, -1, {})
+        self._copy = _Copy(-1, -1, {}, {}, {}, frozenset())
         self._noted: set[_Key] = set()
 
     def get(self, channel: str, package: str, permission: str) -> PermissionRow | None:
@@ -79,15 +92,31 @@ class Permissions:
         return row if row is None or row.ends > self._clock() else None
 
     def for_call(self, channel: str, package: str, name: str, permission: str) -> PermissionRow | None:
-        """Return the row that covers a call: the action's own, else the bare name's, else None."""
+        """Return the row that decides on a call, or None.
+
+        A deny that covers the call goes before everything. Else the most specific row counts: the action's
+        own, the bare name's, then the longest pattern.
+        """
         rows = self._rows()
-        row = rows.get((channel, package, permission))
-        if row is not None and row.ends > self._clock():
-            return row
-        if permission == name:
-            return None
-        row = rows.get((channel, package, name))
-        return row if row is None or row.ends > self._clock() else None
+        found = rows.get((channel, package, permission))
+        if found is not None and found.ends <= self._clock():
+            found = None
+        if permission != name:
+            found = _stricter(found, rows.get((channel, package, name)), self._clock)
+        if name.startswith(_FOREIGN):
+            for prefix, row in self._copy.patterns.get((channel, package), ()):
+                if name.startswith(prefix):
+                    found = _stricter(found, row, self._clock)
+        return found
+
+    def pinned(self, dist: str, name: str) -> frozenset[tuple[str, str]]:
+        """Return the (descriptor hash, files hash) that an ability was allowed with; of the last look-up."""
+        return self._copy.pins.get((dist, name), frozenset())
+
+    def trusts(self, dist: str, files_hash: str, environment: str) -> bool:
+        """Tell whether a policy with exactly these files is trusted."""
+        self._rows()
+        return (dist, files_hash, environment) in self._copy.trusted
 
     def set(
         self,
@@ -98,6 +127,7 @@ class Permissions:
         *,
         by: str,
         until: datetime | None = None,
+        pins: Sequence[Pin] = (),
     ) -> PermissionRow:
         """Set a permission and record it on the trail, both or neither.
 
@@ -105,32 +135,57 @@ class Permissions:
             setting: `allow`, `ask` or `deny`.
             by: who said so, as proven (`terminal:ada`).
             until: timezone-aware end of the setting, in the future.
+            pins: what is allowed, as it is now.
 
         Raises:
             ValueError: for anything else in these arguments.
             LedgerUnavailable: it could not be stored.
         """
+        with self._durable().transaction() as connection:
+            return self.set_within(
+                connection, channel, package, permission, setting, by=by, until=until, pins=pins
+            )
+
+    def set_within(
+        self,
+        connection: sqlite3.Connection,
+        channel: str,
+        package: str,
+        permission: str,
+        setting: Setting | str,
+        *,
+        by: str,
+        until: datetime | None = None,
+        pins: Sequence[Pin] = (),
+    ) -> PermissionRow:
+        """Do what `set` does inside a transaction of the durable connection."""
         setting = Setting(setting)
         if setting is Setting.INTERNAL:
             raise ValueError("'internal' is the host's own; a person sets allow, ask or deny")
         if not (channel and package and permission and by):
             raise ValueError("a row needs a channel, a package, a permission and who set it")
+        if "*" in permission and not _is_pattern(permission):
+            raise ValueError(
+                f"{permission!r} is no pattern: only the tools of a server can be named by one, as in "
+                "_mcp_files_* with its star at the end"
+            )
         now = self._clock()
         ends = None if until is None else _moment(until, now)
         row = _row(channel, package, permission, setting, ends, by, now)
-        with self._durable().transaction() as connection:
-            connection.execute(_SET, (channel, package, permission, setting.value, ends, by, now))
-            record(
-                connection,
-                now,
-                "permission.changed",
-                channel=channel,
-                dist=package,
-                permission=permission,
-                setting=setting.value,
-                detail=None if row.until is None else f"until {row.until.isoformat()}",
-                by=by,
-            )
+        connection.execute(_SET, (channel, package, permission, setting.value, ends, by, now))
+        for each in pins if setting is Setting.ALLOW else ():
+            pin(connection, each, by, now)
+        record(
+            connection,
+            now,
+            "permission.changed",
+            channel=channel,
+            dist=package,
+            permission=permission,
+            setting=setting.value,
+            detail=None if row.until is None else f"until {row.until.isoformat()}",
+            by=by,
+        )
         return row
 
     def remove(self, channel: str, package: str, permission: str, *, by: str) -> bool:
@@ -142,6 +197,7 @@ class Permissions:
                 "DELETE FROM permissions WHERE channel = ? AND package = ? AND permission = ?", key
             ).rowcount
             connection.execute("DELETE FROM asked WHERE channel = ? AND package = ? AND permission = ?", key)
+            _unpin(connection, package, permission.partition(".")[0])
             if found:
                 record(
                     connection,
@@ -186,12 +242,67 @@ class Permissions:
         if mark == copy.mark:
             return copy.rows
         counter = self._fast.value("SELECT n FROM changes WHERE name = 'permissions'")
-        rows = copy.rows
-        if counter != copy.counter:
+        if counter == copy.counter:
+            copy = evolve(copy, mark=mark)
+        else:
             rows = {(row[0], row[1], row[2]): _row(*row) for row in self._fast.read(_READ)}
-        # one assignment: a thread that is late replaces all three, and its old mark brings the next look
-        self._copy = _Copy(mark, counter, rows)
-        return rows
+            pins = _paired(self._fast.read(_PINS))
+            trusted = frozenset(map(tuple, self._fast.read(_TRUSTED)))
+            copy = _Copy(mark, counter, rows, _patterns(rows.values()), pins, trusted)
+        # one assignment: a thread that is late replaces all of it, and its old mark brings the next look
+        self._copy = copy
+        return copy.rows
+
+
+def _is_pattern(permission: str) -> bool:
+    """Tell whether a permission names several tools of one server."""
+    prefix = permission[:-1]
+    return (
+        permission.endswith("*")
+        and permission.startswith(_FOREIGN)
+        and "*" not in prefix
+        and "_" in prefix[len(_FOREIGN) + 1 :]
+    )
+
+
+def _patterns(
+    rows: Iterable[PermissionRow],
+) -> Mapping[tuple[str, str], tuple[tuple[str, PermissionRow], ...]]:
+    """Return the rows that are patterns as (prefix, row), the longest first."""
+    found: dict[tuple[str, str], list[tuple[str, PermissionRow]]] = {}
+    for row in rows:
+        if _is_pattern(row.permission):
+            found.setdefault((row.channel, row.package), []).append((row.permission[:-1], row))
+    return {key: tuple(sorted(pairs, key=lambda pair: -len(pair[0]))) for key, pairs in found.items()}
+
+
+def _paired(rows: Iterable[Any]) -> _Pairs:
+    found: dict[tuple[str, str], set[tuple[str, str]]] = {}
+    for dist, name, descriptor_hash, files_hash in rows:
+        found.setdefault((dist, name), set()).add((descriptor_hash, files_hash))
+    return {key: frozenset(pairs) for key, pairs in found.items()}
+
+
+def _stricter(
+    found: PermissionRow | None, wider: PermissionRow | None, clock: Callable[[], float]
+) -> PermissionRow | None:
+    """Return which of two rows counts: the wider one where there is no other, or where only it denies."""
+    if wider is None or wider.ends <= clock():
+        return found
+    if found is None:
+        return wider
+    return wider if wider.setting is Setting.DENY and found.setting is not Setting.DENY else found
+
+
+def _unpin(connection: sqlite3.Connection, package: str, name: str) -> None:
+    """Drop an ability's pins where nothing of it is allowed any more."""
+    allowed = connection.execute(
+        "SELECT 1 FROM permissions WHERE package = ? AND setting = 'allow' AND (permission = ? "
+        "OR substr(permission, 1, ?) = ?) LIMIT 1",
+        (package, name, len(name) + 1, f"{name}."),
+    ).fetchone()
+    if allowed is None:
+        connection.execute("DELETE FROM pins WHERE dist = ? AND name = ?", (package, name))
 
 
 def _row(

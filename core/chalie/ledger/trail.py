@@ -22,11 +22,16 @@ EVENTS: Final[Mapping[str, str]] = MappingProxyType(
         "call.started": "a call passed the gate and is about to run",
         "call.finished": "a call ended; `code` says how where it is an error",
         "call.refused": "a call did not run; `code` and `detail` say why",
-        "approval.decided": "a call was asked about; `setting` is the answer and `by` who gave it",
+        "approval.hold_opened": "a call waits for a person; `detail` names the hold and when it expires",
+        "approval.decided": "a person answered a hold; `setting` is the answer and `by` who gave it",
+        "approval.spent": "a process took an approved hold on, to run it once",
+        "approval.ended": "a hold ended, or did not start and waits again; `setting` is its state",
+        "approval.cleared": "a person lets a declined call be asked again",
         "permission.changed": "a person set a permission",
         "permission.removed": "a person removed a setting",
         "package.enabled": "a person let a package's policies or plugins be loaded",
         "package.disabled": "a person took that back",
+        "policy.changed": "a host came up with other policies than the last; `detail` names them all",
         "trust.changed": "a person said whether a policy's allow counts",
         "approver.added": "an approver token was made",
         "approver.removed": "an approver token was taken back",
@@ -161,6 +166,13 @@ class Trail:
         except UnicodeEncodeError:
             return self._fast.write(_INSERT, tuple(map(_storable, values)))
 
+    def append_within(self, connection: sqlite3.Connection, event: str, **columns: Any) -> None:
+        """Record an event as `append` does, inside the transaction of a change that it belongs to."""
+        for name in ("arguments", "detail"):
+            if columns.get(name) is not None:
+                columns[name] = _text(columns[name])
+        record(connection, self._clock(), event, **columns)
+
     def outcome(
         self, call_id: str, *, status: str, code: str | None, duration_us: int, **columns: Any
     ) -> int:
@@ -248,14 +260,14 @@ class Trail:
                 return deleted
 
 
-def record(connection: sqlite3.Connection, at: float, event: str, **columns: str | None) -> None:
+def record(connection: sqlite3.Connection, at: float, event: str, **columns: str | int | None) -> None:
     """Write an event inside the transaction of the change that it tells of.
 
     Args:
         connection: inside that transaction.
         at: seconds since 1970.
         event: a key of `EVENTS`.
-        columns: text columns of the trail.
+        columns: columns of the trail, as they are stored.
     """
     names = ", ".join(columns)
     connection.execute(
