@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from collections.abc import Iterator, Mapping
 from typing import Any, Final, NoReturn
 
@@ -24,6 +25,11 @@ _MOST_BYTES: Final = 256 * 1024
 _MOST_SCHEMAS: Final = 4_000
 _MOST_BRANCHES: Final = 500
 _DEEPEST_SCHEMA: Final = 128
+
+#: the drafts whose own schemas the validating library carries (jsonschema-rs, "Supported drafts")
+_DRAFT: Final = re.compile(
+    r"https?://json-schema\.org/(?:schema|draft-0[467]/schema|draft/(?:2019-09|2020-12)/schema)#?"
+)
 
 
 def self_contained(schema: Any) -> dict[str, Any]:
@@ -65,8 +71,16 @@ def _check_words(root: dict[str, Any]) -> None:
     """Refuse a schema whose keywords do not hold what JSON Schema says they hold."""
     import jsonschema_rs
 
+    dialect = root.get("$schema")
+    if isinstance(dialect, str) and not _DRAFT.fullmatch(dialect):
+        refuse(
+            f"is not valid JSON Schema: its $schema names {dialect[:200]!r}, which the host does not know, "
+            "and nothing is ever fetched",
+            "leave $schema out, or name a draft: https://json-schema.org/draft/2020-12/schema",
+        )
     try:
-        jsonschema_rs.meta.validate(root)
+        # Without a registry of its own the library would fetch what $schema names.
+        jsonschema_rs.meta.validate(root, jsonschema_rs.Registry([], retriever=_no_retrieval))
     except (ValueError, jsonschema_rs.ReferencingError) as error:
         raise _not_json_schema(error) from error
 
