@@ -29,6 +29,7 @@ def open_() -> dict[str, Any]:
     """Time opening the host, after its imports."""
     import chalie.build
     import chalie.catalogue.loading
+    import chalie.catalogue.plugins
     import chalie.discovery.cascade
     import chalie.dispatch.dispatcher
     import chalie.gate.gate

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import difflib
 import functools
 import importlib
 import inspect
@@ -119,6 +118,8 @@ def _check(hook: str, made: Any, entry: EntryPoint) -> None:
 
 
 def _misspelt(hook: str) -> str:
+    import difflib
+
     near = difflib.get_close_matches(hook, specifications(), n=1)
     guess = f"; did its author mean {near[0]}?" if near else ""
     return f"implements {hook}, which is no hook of this host{guess}"
