@@ -61,6 +61,8 @@ CODES: Final[Mapping[str, str]] = MappingProxyType(
         "cannot-record": "the call could not be recorded, so it was not run",
         "index-unreadable": "a search index is damaged and is being rebuilt",
         # what a person typed or installed
+        "unknown-package": "no package of that name brings anything for Chalie in this Python",
+        "unknown-playbook": "no playbook of that name is installed",
         "bad-config": "the configuration file cannot be read as written",
         "bad-name": "the name breaks the naming rules",
         "bad-schema": "the parameter schema cannot be used",

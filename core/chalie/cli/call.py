@@ -11,23 +11,33 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from . import exits
+from . import exits, lookup
+from .completion import arguments as keys
+from .completion import channels, tools
 from .opening import opened
-from .output import as_json, emit
+from .output import as_json, aside, emit, note
 from .proof import proven
 
 if TYPE_CHECKING:
     from ..calls import Approver
+    from ..envelope import Frame
     from ..host import Host
+    from ..turn import Turn
 
 __all__ = ["command"]
 
 
 @click.command("call")
-@click.argument("name")
-@click.argument("arguments", nargs=-1, metavar="[KEY=VALUE]... [-]")
+@click.argument("name", shell_complete=tools)
+@click.argument("arguments", nargs=-1, metavar="[KEY=VALUE]... [-]", shell_complete=keys)
 @click.option("--yes", is_flag=True, help="Approve this one call (at a terminal, or with an approver token).")
-@click.option("--channel", default="chat", show_default=True, help="The channel whose permissions apply.")
+@click.option(
+    "--channel",
+    default="chat",
+    show_default=True,
+    help="The channel whose permissions apply.",
+    shell_complete=channels,
+)
 @click.option("--principal", help="On whose behalf; default: the account.")
 @click.option("--conversation", help="The conversation the call belongs to.")
 @as_json
@@ -48,28 +58,53 @@ def command(
     as JSON. A JSON object is read from standard input where it is asked for with -, or where there are no
     KEY=VALUE words and something is piped in; KEY=VALUE words then replace its keys.
 
-    Exit code 0 for a success, 4 where the call was refused, 5 where the tool answered with an error.
+    NAME may be spelt as find_tools takes it (case, -, _ and blanks make no difference). What the tool prints
+    goes to standard error. Exit code 0 for a success, 4 where the call was refused, 5 where the tool answered
+    with an error.
     """
     from ..envelope import parse
 
     given = gathered(arguments)
-    with opened(context) as host:
+    with opened(context) as host, aside():
         turn = host.turn(
-            channel,
+            lookup.channel(host, channel, policy=True),
             principal=principal,
             conversation=conversation,
-            active=(name,),
             approver=_yes(host) if yes else _person(),
         )
-        text = turn.call(name, given)
-    frame = parse(text)
+        text = turn.call(_activated(host, turn, name), given)
+        frame = parse(text)
+        advice = _advice(host, turn, name, frame)
     if json_:
         emit(_as_dict(frame))
     else:
         click.echo(text)
+    if advice:
+        note(f"hint: {advice}")
     if frame.status == "success":
         return exits.OK
     return exits.of(frame.code)
+
+
+def _activated(host: Host, turn: Turn, name: str) -> str:
+    """Make the one tool that a word names callable in the turn; return the name to call it by."""
+    found = lookup.tools(host, name)
+    return turn.state.activate(found[0]) if len(found) == 1 else name
+
+
+def _advice(host: Host, turn: Turn, name: str, frame: Frame) -> str | None:
+    """Return the next step of a person at a command line; what the envelope says is for a model."""
+    if frame.code == "unknown-tool":
+        error = lookup.absent_tool(host, name)
+        return f"{error.message}; {error.hint}"
+    if frame.code == "unhandled-exception" and turn.records:
+        return f"chalie trail --call {turn.records[-1].call_id}"
+    if frame.meta.get("truncated") and "result" in frame.meta:
+        return f"it is cut; page by page: chalie call read_result id={frame.meta['result']}"
+    if "next" in frame.meta and frame.name == "read_result":
+        meta = frame.meta
+        return f"the next page: chalie call read_result id={meta['id']} offset={meta['next']}"
+    return None
 
 
 def gathered(words: Sequence[str]) -> dict[str, Any] | str:

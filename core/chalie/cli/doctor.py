@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from ..config import environment_key
 from . import exits
+from .lookup import disabled
 from .opening import opened
 from .output import as_json, emit, pairs
 
 if TYPE_CHECKING:
     from ..host import Host
 
-__all__ = ["command", "lapsed", "notes"]
+__all__ = ["command", "few_examples", "lapsed", "notes"]
 
 
 @click.command("doctor")
@@ -40,11 +42,17 @@ def command(context: click.Context, json_: bool) -> int:
             if problem.phase != "pin"
         ]
         worth_knowing = notes(host)
-        home, generation = str(host.config.home), host.generation.id
+        where = {
+            "home": str(host.config.home),
+            "config": str(host.config.home / "config.toml"),
+            "environment": environment_key(),
+            "generation": host.generation.id,
+        }
     if json_:
-        emit({"home": home, "generation": generation, "problems": problems, "notes": worth_knowing})
+        emit({**where, "problems": problems, "notes": worth_knowing})
         return exits.NOTHING if problems else exits.OK
-    pairs([("home", home), ("environment", environment_key()), ("generation", generation)])
+    absent = "" if Path(where["config"]).exists() else " (not there yet; everything has a default)"
+    pairs((where | {"config": where["config"] + absent}).items())
     for problem in problems:
         click.echo()
         head = "quarantined" if problem["quarantined"] else "problem"
@@ -57,6 +65,8 @@ def command(context: click.Context, json_: bool) -> int:
     return exits.NOTHING if problems else exits.OK
 
 
+#: examples below which a tool is hardly found by meaning.
+_FEW = 3
 _SHOWN = ("entry_point", "phase", "reason", "fix")
 
 
@@ -66,8 +76,8 @@ def notes(host: Host) -> list[dict[str, Any]]:
 
     found: list[dict[str, Any]] = []
     for row in package_rows(host):
-        if row["state"] == "disabled":
-            found.append(_note(row["package"], "disabled", f"chalie enable {row['package']}"))
+        if row["state"].startswith("disabled"):
+            found.append(_note(row["package"], "disabled: it is not read", f"chalie enable {row['package']}"))
         elif row["state"].startswith("installed, not enabled"):
             fix = f"chalie enable {row['package']}"
             found.append(_note(row["package"], _why_not_enabled(host, row["package"]), fix))
@@ -78,7 +88,9 @@ def notes(host: Host) -> list[dict[str, Any]]:
     ]
     for dist in host.upkeep.pending:
         found.append(_note(dist, "its files are still being written or read", "chalie index"))
+    found += few_examples(host)
     installed = {row.name for row in host.snapshot.distributions() if row.state != "missing"}
+    installed |= set(disabled(host))
     found += [
         _note(dist, "known but not installed: it has settings that count again when it comes back", fix)
         for dist in known(host)
@@ -86,6 +98,20 @@ def notes(host: Host) -> list[dict[str, Any]]:
         for fix in [f"chalie install {dist}"]
     ]
     return found
+
+
+def few_examples(host: Host) -> list[dict[str, Any]]:
+    """Return a line for each tool with fewer than three examples: it is hardly found by what people say."""
+    return [
+        _note(
+            item.dist,
+            f"{item.name} has {len(item.examples)} example{'s' if len(item.examples) > 1 else ''}, so search "
+            "by meaning will often miss it",
+            f"its author should give six to eight: examples() of {item.target}",
+        )
+        for _, item in host.snapshot.abilities()
+        if len(item.examples) < _FEW
+    ]
 
 
 def known(host: Host) -> list[str]:

@@ -26,7 +26,7 @@ EXITS: Final[Mapping[int, str]] = MappingProxyType(
         SETUP: "the home, its configuration, ledger or index cannot be used",
         REFUSED: "refused: the gate, a person or a missing authority said no",
         FAILED: "the tool ran, or was about to, and answered with an error",
-        INSTALLER: "pip or uv failed, or neither is there",
+        INSTALLER: "pip or uv failed, neither is there, or what was installed cannot be read",
         INTERRUPTED: "interrupted from the keyboard",
     }
 )
@@ -43,6 +43,8 @@ _KINDS: Final[Mapping[str, int]] = MappingProxyType(
         "approval-pending": REFUSED,
         "declined": REFUSED,
         "unknown-tool": NOTHING,
+        "unknown-package": NOTHING,
+        "unknown-playbook": NOTHING,
         "result-unknown": NOTHING,
     }
 )

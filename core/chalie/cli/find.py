@@ -2,25 +2,56 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+import math
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, Final
 
 import click
 
-from . import exits
+from . import exits, lookup
+from .completion import channels
 from .opening import opened
-from .output import as_json, emit, note, table
+from .output import as_json, aside, emit, note, table
 
 if TYPE_CHECKING:
-    from ..discovery.found import Found
+    from ..discovery.found import Found, Hit
+    from ..host import Host
 
-__all__ = ["command"]
+__all__ = ["NEXT_STEPS", "command"]
+
+#: how many of the nearest are shown for an entry that nothing is near enough to.
+_NEAREST: Final = 3
+
+#: reason of a miss -> what it means and what a person does next.
+NEXT_STEPS: Final[Mapping[str, str]] = MappingProxyType(
+    {
+        "no-match": "nothing is near enough; say it in other words, or see `chalie list`",
+        "ambiguous": "several packages own that name; ask for one of",
+        "unsupported-language": "no name matches and the model does not know these words; "
+        "[discovery] model in config.toml can name another model",
+        "unavailable": "its package is there and cannot be used now; `chalie doctor` tells why",
+        "hidden": "what answers it is denied on this channel; see `chalie permissions list`",
+        "index-unreadable": "not everything could be searched; `chalie doctor` tells why",
+    }
+)
 
 
 @click.command("find")
 @click.argument("entries", nargs=-1, required=True, metavar="ENTRY...")
 @click.option("--skills", is_flag=True, help="Search the playbooks instead of the tools.")
-@click.option("--explain", is_flag=True, help="Add the rung that found each hit, and its distance.")
-@click.option("--channel", default="chat", show_default=True, help="Search as seen from this channel.")
+@click.option(
+    "--explain",
+    is_flag=True,
+    help="One row per entry and hit, with rung and distance; for a miss what came nearest.",
+)
+@click.option(
+    "--channel",
+    default="chat",
+    show_default=True,
+    help="Search as seen from this channel.",
+    shell_complete=channels,
+)
 @click.option("--principal", help="Search on behalf of this principal.")
 @as_json
 @click.pass_context
@@ -41,38 +72,91 @@ def command(
     from ..meta import find_skills, find_tools
 
     with opened(context) as host:
-        found = host.find(entries, "playbook" if skills else "ability", channel, principal)
-        body = find_skills.body(found) if skills else find_tools.body(found, host.snapshot.exposed)
-    rows = body["skills" if skills else "injected"]
-    if explain:
-        _explain(found, rows)
+        channel = lookup.channel(host, channel)
+        with aside():
+            found = host.find(entries, "playbook" if skills else "ability", channel, principal)
+            body = find_skills.body(found) if skills else find_tools.body(found, host.snapshot.exposed)
+            rows = body["skills" if skills else "injected"]
+            if explain:
+                rows[:] = _explained(host, found, rows, entries, channel, principal, skills=skills)
+                _explain_misses(host, body["not_found"], skills=skills)
     if json_:
         emit(body)
     else:
-        _print(rows, body["not_found"], explain=explain, skills=skills)
-        for rung in found.degraded:
-            note(f"searched without {rung}")
+        _print(rows, explain=explain, skills=skills)
+        _say_misses(body["not_found"], found)
     return exits.OK if rows else exits.NOTHING
 
 
-def _explain(found: Found, rows: list[dict[str, Any]]) -> None:
-    """Add to each row how it was found; the rows are the hits in order, each item once."""
-    firsts = {hit.item.key: hit for hit in reversed(found.hits)}
-    ordered = dict.fromkeys(hit.item.key for hit in found.hits)
-    for key, row in zip(ordered, rows, strict=True):
-        hit = firsts[key]
-        distance = None if hit.distance is None else round(hit.distance, 4)
-        row |= {"entry": hit.entry, "rung": hit.rung, "distance": distance, "package": hit.item.dist}
+def _explained(
+    host: Host,
+    found: Found,
+    rows: Sequence[dict[str, Any]],
+    entries: Sequence[str],
+    channel: str,
+    principal: str | None,
+    *,
+    skills: bool,
+) -> list[dict[str, Any]]:
+    """Return one row per entry and hit; the union that a model gets names each item once."""
+    by_key = dict(zip(dict.fromkeys(hit.item.key for hit in found.hits), rows, strict=True))
+    kind: Any = "playbook" if skills else "ability"
+    explained = []
+    for entry in dict.fromkeys(entries):
+        for hit in host.find([entry], kind, channel, principal).hits:
+            if hit.item.key in by_key:
+                explained.append(by_key[hit.item.key] | _how(hit))
+    return explained
 
 
-def _print(rows: list[dict[str, Any]], missing: list[dict[str, Any]], *, explain: bool, skills: bool) -> None:
+def _how(hit: Hit) -> dict[str, Any]:
+    distance = None if hit.distance is None else round(hit.distance, 4)
+    return {"entry": hit.entry, "rung": hit.rung, "distance": distance, "package": hit.item.dist}
+
+
+def _explain_misses(host: Host, missing: Sequence[dict[str, Any]], *, skills: bool) -> None:
+    """Add to each entry that nothing was near enough to what came nearest, and the distance allowed."""
+    wanted = [row for row in missing if row["reason"] == "no-match"]
+    if not wanted:
+        return
+    from ..calls import Sight
+    from ..discovery.cascade import Cascade
+    from ..discovery.embedding import Embedder, model_folder
+    from ..errors import ChalieError
+
+    options = host.config.discovery
+    try:
+        points = host.snapshot.entry_points("chalie.models")
+        embedder = Embedder.open(model_folder(options.model, points))
+    except ChalieError:
+        return  # the search itself has said so
+    ceiling = embedder.ceiling if options.ceiling is None else options.ceiling
+    without = Cascade(host.generation, lambda: embedder, nearest=_NEAREST, ceiling=math.inf)
+    for row in wanted:
+        hits = without.find([row["entry"]], "playbook" if skills else "ability", lambda _: Sight()).hits
+        row["ceiling"] = round(ceiling, 4)
+        row["nearest"] = [{"name": hit.item.name, "distance": hit.distance} for hit in hits if hit.distance]
+
+
+def _print(rows: Sequence[dict[str, Any]], *, explain: bool, skills: bool) -> None:
     columns = ["name", "description" if skills else "summary"]
     if any("not_allowed" in row for row in rows):
         columns.append("not_allowed")
     if explain:
-        columns += ["rung", "distance", "entry", "package"]
+        columns = ["entry", *columns, "rung", "distance", "package"]
     if rows:
         table(columns, [[row.get(column) for column in columns] for row in rows])
+
+
+def _say_misses(missing: Sequence[dict[str, Any]], found: Found) -> None:
+    for rung, cause in zip(found.degraded, found.causes, strict=True):
+        note(f"searched without the rung {rung}: {cause}")
     for row in missing:
-        owners = f": {', '.join(row['owners'])}" if row.get("owners") else ""
-        note(f"not found: {row['entry']} ({row['reason']}{owners})")
+        owners = f" {', '.join(row['owners'])}" if row.get("owners") else ""
+        note(f"not found: {row['entry']} ({row['reason']}: {NEXT_STEPS[row['reason']]}{owners})")
+        if row.get("nearest"):
+            near = ", ".join(f"{each['name']} at {each['distance']:.2f}" for each in row["nearest"])
+            note(
+                f"  nearest: {near}; the ceiling is {row['ceiling']:.2f}, and lower for an entry that says "
+                "little or sounds like talk"
+            )

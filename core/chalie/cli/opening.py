@@ -8,9 +8,9 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ..errors import ChalieError
+from ..errors import ChalieError, ConfigError
 from ..gate.display import escaped
-from .output import note
+from .output import aside, note
 
 if TYPE_CHECKING:
     import click
@@ -18,13 +18,29 @@ if TYPE_CHECKING:
     from ..calls import Approver
     from ..host import Host
 
-__all__ = ["built", "home_of", "opened", "plugin_commands", "working"]
+__all__ = ["built", "existing_home", "home_of", "opened", "plugin_commands", "working"]
 
 
 def home_of(context: click.Context) -> Path | None:
     """Return what `--home` said, or None."""
     found = context.find_root().obj
     return found if isinstance(found, Path) else None
+
+
+def existing_home(context: click.Context) -> Path | None:
+    """Return what `--home` said, or None where it was left out: the default home is made where there is none.
+
+    Raises:
+        ConfigError: it names a folder that does not exist. Only installing makes one there: anything else
+            would answer a mistyped word from an empty home.
+    """
+    home = home_of(context)
+    if home is not None and not home.exists():
+        raise ConfigError(
+            f"there is no home at {home}",
+            hint=f"correct --home, or make it: mkdir -p -m 700 {home} (chalie install makes one too)",
+        )
+    return home
 
 
 @contextmanager
@@ -41,13 +57,19 @@ def opened(
     """
     from ..host import Host
 
-    with Host.open(home_of(context), approver=approver) as host:
+    home = existing_home(context)
+    with aside():  # an enabled plugin may print when it is imported
+        host = Host.open(home, approver=approver)
+    try:
         if settle and host.upkeep.pending:
             with working("reading installed packages"):
                 host.upkeep.refresh(None)
             if host.upkeep.pending:
                 note(f"still being read: {', '.join(host.upkeep.pending)}")
         yield host
+    finally:
+        with aside():
+            host.close()
 
 
 @contextmanager
@@ -77,7 +99,7 @@ def built(
     from ..catalogue.footprint import QUIET_S
     from ..config import Config
 
-    config = Config.load(home_of(context))
+    config = Config.load(home_of(context) if finished else existing_home(context))
     with _progress() as told:
         build(config, full=full, rebuild=rebuild, progress=told, quiet_s=0.0 if finished else QUIET_S)
 
@@ -105,8 +127,11 @@ def plugin_commands(context: click.Context) -> Mapping[str, click.Command]:
     """Return the commands that enabled plugins bring; a home that cannot be opened brings none."""
     from ..host import Host
 
+    home = home_of(context) or context.find_root().params.get("home")
+    if home is not None and not Path(home).exists():
+        return {}
     try:
-        with Host.open(home_of(context)) as host:
+        with aside(), Host.open(home) as host:
             commands, refused = host.commands()
     except ChalieError as error:
         note(f"plugins bring no commands: {error.message}")

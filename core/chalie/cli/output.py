@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
+import os
 import sys
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from datetime import UTC, datetime
 from typing import Any, TypeVar
 
 import click
 
 from ..gate.display import escaped
 
-__all__ = ["as_json", "emit", "note", "pairs", "plain", "table"]
+__all__ = ["as_json", "aside", "emit", "local", "note", "pairs", "plain", "table"]
 
 _Command = TypeVar("_Command", bound=Callable[..., Any])
 
@@ -42,11 +45,42 @@ def plain(value: Any) -> Any:
         return dict(value)
     if isinstance(value, set | frozenset):
         return sorted(value)
+    if isinstance(value, datetime):
+        return value.astimezone(UTC).isoformat()
     if hasattr(value, "isoformat"):
         return value.isoformat()
     if hasattr(value, "keys"):
         return {key: value[key] for key in value.keys()}  # noqa: SIM118  (sqlite3.Row iterates over values)
     return list(value) if isinstance(value, Iterable) and not isinstance(value, str | bytes) else str(value)
+
+
+def local(at: datetime) -> str:
+    """Return a moment as a person reads it: local time, with the zone's name. In JSON it is ISO, in UTC."""
+    return at.astimezone().strftime("%Y-%m-%d %H:%M:%S %Z").rstrip()
+
+
+@contextlib.contextmanager
+def aside() -> Iterator[None]:
+    """Send what others print (tools, plugins, what they start) to standard error while this is open.
+
+    A command's answer is all there is on standard output, so that `--json` is JSON whatever a tool prints.
+    """
+    sys.stdout.flush()
+    sys.stderr.flush()
+    try:
+        kept = os.dup(1)
+        os.dup2(2, 1)
+    except OSError:  # one of them is closed: there is nothing to keep apart
+        with contextlib.redirect_stdout(sys.stderr):
+            yield
+        return
+    try:
+        with contextlib.redirect_stdout(sys.stderr):
+            yield
+    finally:
+        sys.stderr.flush()
+        os.dup2(kept, 1)
+        os.close(kept)
 
 
 def note(text: str) -> None:
@@ -78,6 +112,8 @@ def _cell(value: object) -> str:
         return ""
     if isinstance(value, bool):
         return "yes" if value else "no"
+    if isinstance(value, datetime):
+        return local(value)
     if isinstance(value, list | tuple):
         return ", ".join(_cell(item) for item in value)
     return escaped(str(value))

@@ -1,48 +1,94 @@
-"""`chalie show`: everything about one tool, or about a package and its tools."""
+"""`chalie show`: everything about one tool, or about a package and what it brings."""
 
 from __future__ import annotations
 
 import getpass
 import json
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from ..calls import Call, SideEffect
-from ..errors import ChalieError
+from . import lookup
+from .completion import tools_and_packages
 from .opening import opened
-from .output import as_json, emit, pairs
+from .output import as_json, aside, emit, pairs
 
 if TYPE_CHECKING:
     from ..catalogue.descriptor import Descriptor
     from ..host import Host
 
-__all__ = ["command"]
+__all__ = ["command", "facts", "package_facts", "settings"]
+
+#: what a schema may say of a value besides its type -> how it is printed.
+_BOUNDS = {
+    "enum": "one of",
+    "const": "only",
+    "minimum": "from",
+    "exclusiveMinimum": "above",
+    "maximum": "to",
+    "exclusiveMaximum": "below",
+    "minLength": "characters from",
+    "maxLength": "characters to",
+    "minItems": "items from",
+    "maxItems": "items to",
+    "pattern": "like",
+    "default": "default",
+}
 
 
 @click.command("show")
-@click.argument("name")
+@click.argument("name", shell_complete=tools_and_packages)
 @as_json
 @click.pass_context
 def command(context: click.Context, name: str, json_: bool) -> int:
-    """Show everything about the tool or package NAME: what it does, takes and may do."""
-    with opened(context) as host:
-        found = host.snapshot.named(name) or host.snapshot.of(name)
-        if not found:
-            raise ChalieError(
-                f"no tool or package named {name!r} is installed",
-                code="unknown-tool",
-                hint=f"search for one: chalie find {json.dumps(name, ensure_ascii=False)}",
-            )
+    """Show everything about the tool or package NAME: what it does, takes and may do.
+
+    With --json a tool, or a package with its tools, is one object; tools of several packages that share the
+    name are a list of them.
+    """
+    with opened(context) as host, aside():
+        found = lookup.tools(host, name)
         rows = [facts(host, item) for item in found]
+        package = None if rows else package_facts(host, name)
+        if not rows and package is None:
+            raise lookup.absent_tool(host, name, what="tool or package")
     if json_:
-        emit(rows)
+        emit(package or (rows[0] if len(rows) == 1 else rows))
         return 0
+    if package is not None:
+        _print_package(package)
+        rows = package["tools"]
     for at, row in enumerate(rows):
-        if at:
+        if at or package is not None:
             click.echo()
         _print(row)
     return 0
+
+
+def package_facts(host: Host, name: str) -> dict[str, Any] | None:
+    """Return what a package brings: its tools with all their facts, and the names of its playbooks."""
+    from .list import package_rows
+
+    row = lookup.known_package(host, name)
+    if row is None:
+        return None
+    of_list = next((each for each in package_rows(host) if each["package"] == row.name), None)
+    if of_list is None or str(of_list["state"]).startswith("disabled"):
+        return None
+    return {
+        **of_list,
+        "editable": row.editable,
+        "path": row.path,
+        "tools": [facts(host, item) for item in host.snapshot.of(row.name)] if of_list["usable"] else [],
+        "playbooks": [book.name for book in host.snapshot.playbooks_of(row.name)],
+        "problems": [
+            {"reason": problem.reason, "fix": problem.fix}
+            for problem in host.problems()
+            if problem.dist == row.name
+        ],
+    }
 
 
 def facts(host: Host, item: Descriptor) -> dict[str, Any]:
@@ -96,7 +142,22 @@ def settings(host: Host, item: Descriptor, permission: str, effect: SideEffect) 
     return answers
 
 
-def _print(row: dict[str, Any]) -> None:
+def _print_package(row: Mapping[str, Any]) -> None:
+    version = f"{row['version']}{', editable' if row['editable'] else ''}"
+    pairs(
+        [
+            ("package", f"{row['package']} {version}".strip()),
+            ("state", row["state"]),
+            ("brings", row["brings"]),
+            ("playbooks", row["playbooks"]),
+            ("path", row["path"]),
+        ]
+    )
+    for problem in row["problems"]:
+        pairs([("problem", problem["reason"]), ("fix", problem["fix"])])
+
+
+def _print(row: Mapping[str, Any]) -> None:
     pairs(
         [
             ("name", row["name"]),
@@ -108,15 +169,38 @@ def _print(row: dict[str, Any]) -> None:
         ]
     )
     click.echo(click.style("permissions", bold=True))
-    for permission in row["permissions"]:
-        settings = ", ".join(f"{channel}: {setting}" for channel, setting in permission["settings"].items())
-        pairs([(f"  {permission['permission']}", f"{permission['effect']}  ({settings})")])
+    pairs(
+        (
+            f"  {permission['permission']}",
+            f"{permission['effect']}  "
+            f"({', '.join(f'{channel}: {setting}' for channel, setting in permission['settings'].items())})",
+        )
+        for permission in row["permissions"]
+    )
     click.echo(click.style("parameters", bold=True))
     required = row["parameters"].get("required", ())
-    for name, schema in row["parameters"].get("properties", {}).items():
-        kind = schema.get("type", "any") if isinstance(schema, dict) else "any"
-        mark = ", required" if name in required else ""
-        said = schema.get("description", "") if isinstance(schema, dict) else ""
-        pairs([(f"  {name}", f"{kind}{mark}  {said}".rstrip())])
+    properties = row["parameters"].get("properties", {})
+    pairs((f"  {name}", _parameter(schema, name in required)) for name, schema in properties.items())
+    if not properties:
+        click.echo("  none")
     click.echo(click.style("examples", bold=True))
     pairs([(" ", example) for example in row["examples"]])
+
+
+def _parameter(schema: Any, required: bool) -> str:
+    """Return what a parameter takes in one line: type, bounds, default and description."""
+    if not isinstance(schema, Mapping):
+        return "any"
+    kinds = schema.get("type", "any")
+    words = [" or ".join(kinds) if isinstance(kinds, list) else str(kinds)]
+    if isinstance(items := schema.get("items"), Mapping) and isinstance(items.get("type"), str):
+        words[0] = f"{words[0]} of {items['type']}"
+    if required:
+        words.append("required")
+    for key, said in _BOUNDS.items():
+        if key in schema:
+            value = schema[key]
+            many = value if isinstance(value, list) and key == "enum" else [value]
+            shown = " | ".join(json.dumps(each, ensure_ascii=False) for each in many)
+            words.append(f"{said} {shown}")
+    return f"{', '.join(words)}  {schema.get('description', '')}".rstrip()

@@ -5,6 +5,8 @@ from __future__ import annotations
 import click
 
 from ..errors import ChalieError
+from .completion import playbooks
+from .lookup import nearest
 from .opening import opened
 from .output import as_json, emit, note, table
 
@@ -12,7 +14,7 @@ __all__ = ["command"]
 
 
 @click.command("skills")
-@click.argument("name", required=False)
+@click.argument("name", required=False, shell_complete=playbooks)
 @as_json
 @click.pass_context
 def command(context: click.Context, name: str | None, json_: bool) -> int:
@@ -22,10 +24,13 @@ def command(context: click.Context, name: str | None, json_: bool) -> int:
             found = [item for _, item in host.snapshot.playbooks()]
         else:
             found = list(host.snapshot.playbooks_named(name))
-    if name is not None and not found:
-        raise ChalieError(
-            f"no playbook named {name!r} is installed", code="unknown-tool", hint="list them: chalie skills"
-        )
+            if not found:
+                near = nearest(name, [item.name for _, item in host.snapshot.playbooks()])
+                raise ChalieError(
+                    f"no playbook named {name!r} is installed",
+                    code="unknown-playbook",
+                    hint=f"did you mean {near!r}?" if near else "list them: chalie skills",
+                )
     if json_:
         full = [
             {

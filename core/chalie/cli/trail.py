@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
+import json
 import re
 from datetime import UTC, datetime, timedelta
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from . import exits
+from . import exits, lookup
+from .completion import channels, packages, tools
 from .opening import opened
-from .output import as_json, emit, note, table
+from .output import as_json, emit, note, plain, table
 
 if TYPE_CHECKING:
     from ..ledger.trail import TrailRow
 
-__all__ = ["command", "moment"]
+__all__ = ["OWN_APPROVER", "command", "moment"]
+
+#: the label under which the process that makes a home holds a token of its own while it is open.
+OWN_APPROVER = "the process that made the home"
 
 _SPAN = re.compile(r"(\d+)([smhd])")
 _SECONDS = {"s": 1, "m": 60, "h": 3600, "d": 86_400}
@@ -57,9 +62,9 @@ def _moment(context: click.Context, option: click.Parameter, text: str | None) -
     help="How many rows.",
 )
 @click.option("--event", help="Only this event; with a closing dot all of a kind (`call.`).")
-@click.option("--tool", help="Only this tool, by its own name.")
-@click.option("--package", help="Only this package.")
-@click.option("--channel", help="Only this channel.")
+@click.option("--tool", help="Only this tool, by its own name.", shell_complete=tools)
+@click.option("--package", help="Only this package.", shell_complete=packages)
+@click.option("--channel", help="Only this channel.", shell_complete=channels)
 @click.option("--principal", help="Only on behalf of this principal.")
 @click.option("--conversation", help="Only this conversation.")
 @click.option("--code", help="Only outcomes with this error code.")
@@ -105,8 +110,10 @@ def command(
             before=before,
             limit=limit,
         )
+        if not rows and channel is not None:  # one that config.toml named once may still have rows
+            lookup.channel(host, channel)
     if json_:
-        emit(rows)
+        emit([_facts(row) for row in rows])
     elif rows:
         table(("id", "time", "event", "what", "outcome", "detail"), [_line(row) for row in rows])
     else:
@@ -114,11 +121,32 @@ def command(
     return exits.OK if rows else exits.NOTHING
 
 
+def _facts(row: TrailRow) -> dict[str, Any]:
+    """Return a row for programs: what was recorded as JSON text is given as what it says."""
+    facts: dict[str, Any] = plain(row)
+    if row.arguments is not None:
+        try:
+            facts["arguments"] = json.loads(row.arguments)
+        except ValueError:  # what was too long is kept as its size, hash and beginning
+            pass
+    return facts
+
+
 def _line(row: TrailRow) -> list[object]:
     what = row.permission or row.name or row.dist or ""
     outcome = [word for word in (row.setting, row.status, row.code) if word]
     if row.duration_us is not None:
         outcome.append(f"{row.duration_us / 1000:.1f} ms")
-    detail = " ".join(word for word in (row.arguments, row.detail, row.by and f"by {row.by}") if word)
-    time = row.at.astimezone().strftime("%Y-%m-%d %H:%M:%S")
-    return [row.id, time, row.event, what, " ".join(outcome), detail]
+    detail = " ".join(word for word in (row.arguments, _said(row), row.by and f"by {row.by}") if word)
+    return [row.id, row.at, row.event, what, " ".join(outcome), detail]
+
+
+def _said(row: TrailRow) -> str | None:
+    """Return the detail; a token that a program makes for itself alone needs a word more."""
+    if row.event in ("approver.added", "approver.removed") and row.detail == OWN_APPROVER:
+        return (
+            f"a token of {row.detail}, for itself alone; it ends with that process"
+            if row.event == "approver.added"
+            else f"the token of {row.detail} ended with it, as it should"
+        )
+    return row.detail
