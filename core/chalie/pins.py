@@ -10,6 +10,7 @@ from .calls import Channel
 from .catalogue.descriptor import Descriptor, Problem
 
 if TYPE_CHECKING:
+    from .ability import Ability
     from .catalogue.snapshot import Snapshot
 
 __all__ = ["OWN", "missing_pins", "own_descriptors", "pinned"]
@@ -21,18 +22,34 @@ OWN: Final = "chalie"
 @functools.cache
 def own_descriptors() -> Mapping[str, Descriptor]:
     """Return the descriptors of the host's own abilities by name."""
-    from . import __version__
-    from .ability import facts
-    from .catalogue.tables import descriptor_of
     from .meta.find_skills import FindSkills
     from .meta.find_tools import FindTools
     from .meta.read_result import ReadResult
 
-    made = [
-        descriptor_of(facts(ability, dist=OWN, dist_version=__version__, target=""))
-        for ability in (FindTools(), FindSkills(), ReadResult())
-    ]
-    return {descriptor.name: descriptor for descriptor in made}
+    return {own.name(): _described(own) for own in (FindTools(), FindSkills(), ReadResult())}
+
+
+def _described(own: Ability) -> Descriptor:
+    """Return what `ability.facts` says of an ability of the host's, without the checks a stranger's needs.
+
+    Those would load the schema validator before anything is called; a test holds the two to be equal.
+    """
+    from . import __version__
+
+    return Descriptor(
+        dist=OWN,
+        dist_version=__version__,
+        target="",
+        name=own.name(),
+        summary=own.summary(),
+        examples=tuple(own.examples()),
+        search_tooltip=own.search_tooltip(),
+        parameters=own.parameter_schema(),
+        namespace=own.name().partition("_")[0],
+        version=own.version,
+        side_effect=own.side_effect,
+        aliases=dict(own.aliases),
+    ).sealed()
 
 
 def pinned(channel: Channel, snapshot: Snapshot) -> dict[str, Descriptor]:
