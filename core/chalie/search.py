@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Literal
 from .calls import Sight
 from .catalogue.descriptor import Descriptor, Playbook
 from .config import Config
+from .errors import ChalieError
 
 if TYPE_CHECKING:
     from .build import Upkeep
@@ -60,10 +61,23 @@ class Search:
             if self._cascade is None or self._cascade[0] != generation.id:
                 from .discovery.cascade import Cascade
 
+                self._drop_replaced()
                 options = self._config.discovery
                 made = Cascade(generation, self._model, nearest=options.nearest, ceiling=options.ceiling)
                 self._cascade = (generation.id, made)
             return self._cascade[1]
+
+    def _drop_replaced(self) -> None:
+        """Let go of a model whose files are others now: the new generation was built with those."""
+        from .discovery.embedding import fingerprint
+
+        if self._embedder is not None:
+            try:
+                same = fingerprint(self._embedder.folder) == self._embedder.fingerprint
+            except ChalieError:
+                same = False
+            if not same:
+                self._embedder = None
 
     def _model(self) -> Embedder:
         with self._lock:

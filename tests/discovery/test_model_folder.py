@@ -58,7 +58,9 @@ def test_no_model_at_all_names_the_package_to_install() -> None:
     assert caught.value.hint == "pip install chalie-model-static"
 
 
-@pytest.mark.parametrize("value", ["no_such_package", "json", "chalie", "..", "", "sys"])
+@pytest.mark.parametrize(
+    "value", ["no_such_package", "json", "chalie", "..", "", "sys", "json./etc", "json.a/../.."]
+)
 def test_an_entry_point_that_leads_nowhere_is_named(value: str) -> None:
     with pytest.raises(ConfigError, match="bad-model: the entry point m = "):
         model_folder(None, [entry("bad-model", value)])

@@ -73,7 +73,8 @@ def model_folder(option: str | None, entry_points: Sequence[EntryPoint]) -> Path
 def _package_folder(point: EntryPoint) -> Path:
     top, *rest = point.value.split(":")[0].split(".")
     try:
-        spec = importlib.util.find_spec(top)
+        # a part such as `/etc` would lead out of the package
+        spec = importlib.util.find_spec(top) if all(map(str.isidentifier, (top, *rest))) else None
     except (ImportError, ValueError):
         spec = None
     places = list(spec.submodule_search_locations or ()) if spec is not None else []

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import shutil
+import tempfile
 import threading
+import weakref
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Literal
@@ -186,15 +189,25 @@ class Names:
         return self._opened
 
     def _open(self) -> tuple[tantivy.Index, tantivy.Schema]:
-        import tantivy
-
         place = self._generation.verified(FOLDER)
         try:
-            index = tantivy.Index.open(str(place))
-            index.config_reader("manual", 0)
+            try:
+                index = _opened(place)
+            except ValueError as error:
+                if "Lockfile" not in str(error):
+                    raise
+                # a reader, too, takes a lock in the folder, which may be read-only: read a copy then
+                index = _opened(self._copy(place))
         except Exception as error:  # the library raises ValueError, OSError and its own
             raise _unreadable(place, error) from error
         return index, _schema()
+
+    def _copy(self, place: Path) -> Path:
+        folder = tempfile.mkdtemp(prefix="chalie-names-")
+        weakref.finalize(self, shutil.rmtree, folder, ignore_errors=True)
+        for path in place.iterdir():
+            shutil.copyfile(path, Path(folder, path.name))
+        return Path(folder)
 
     def _search(
         self, searcher: tantivy.Searcher, query: tantivy.Query, limit: int | None, stored: bool = False
@@ -209,6 +222,14 @@ class Names:
         except Exception as error:  # as above
             raise _unreadable(self._generation.path / FOLDER, error) from error
         return list(zip(numbers, texts, strict=True))
+
+
+def _opened(place: Path) -> tantivy.Index:
+    import tantivy
+
+    index = tantivy.Index.open(str(place))
+    index.config_reader("manual", 0)
+    return index
 
 
 def _all(schema: tantivy.Schema, terms: Sequence[str]) -> tantivy.Query:

@@ -209,8 +209,7 @@ class Prose:
         """
         made, given = self._open().model, embedder.fingerprint
         if made != given:
-            # a new generation is built for it, as for any damage
-            self._generation.damaged = True
+            # not the generation's fault: whoever changed the model builds anew, and that is under way
             raise IndexUnreadable(
                 f"the index was built with another model ({made}) than the one in use ({given})",
                 hint="run `chalie index` to rebuild it with this model",
