@@ -66,6 +66,29 @@ def test_a_moved_link_cannot_lead_later_words_astray(work: Path) -> None:
     assert judged("mv a.txt x && cat x/far.txt") == "destructive"
 
 
+def test_a_copy_into_a_folder_is_judged_by_the_place_it_takes_there(work: Path) -> None:
+    (work / "src" / "a.txt").symlink_to(work.parent / "outside" / "far.txt")
+    (work / "src" / ".bashrc").touch()
+    assert judged("cp a.txt src") == "destructive"
+    assert judged("cp a.txt src/b.txt") == "write"
+    for command in ("cp src/.bashrc .", "cp src/.bashrc ./", "mv src/.bashrc ."):
+        with pytest.raises(AlwaysAsk):
+            judged(command)
+
+
+@pytest.mark.parametrize("character", "*?[]{}~$`\\!&()<>#^\r\0\x1b\u00a0é'\"")
+def test_only_characters_that_mean_themselves_stand_in_a_plain_word(character: str) -> None:
+    """Without the grammar's help: each of the two readings holds alone."""
+    commands = split(f"cat a{character}b")
+    assert commands is None or (character == "^" and commands[0].words == ["cat", f"a{character}b"])
+
+
+@pytest.mark.parametrize("inside", ["$x", "$(x)", "`x`", "\\", "${x}"])
+def test_double_quotes_hold_nothing_to_expand(inside: str) -> None:
+    assert split(f'echo "a{inside}b"') is None
+    assert split(f"echo 'a{inside}b'") is not None
+
+
 def test_nothing_is_read_where_the_listed_commands_lie_in_the_workspace(
     work: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -71,6 +71,10 @@ def test_there_is_no_terminal_no_input_and_no_handle_of_the_hosts(call: Call, wo
     assert str(opened) not in result.body.split() or opened <= 3
 
 
+def test_bash_reads_no_start_files(call: Call) -> None:
+    assert call(Bash, command="ps -o args= -p $$; true").body.startswith("/bin/bash --noprofile --norc -c ")
+
+
 def test_it_leads_a_session_of_its_own(call: Call) -> None:
     result = call(Bash, command="ps -o sid= -p $$; echo $$")
     session, process = result.body.split()
