@@ -6,7 +6,6 @@ import subprocess
 import sys
 
 import pytest
-
 from chalie import __version__
 from chalie.ability import Ability, facts
 from chalie.catalogue.tables import descriptor_of
