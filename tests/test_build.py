@@ -5,14 +5,16 @@ import os
 import sys
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import Any
 
 import chalie.build
 import pytest
 from attrs import define, field, frozen
 from chalie.build import Upkeep, build, enabled_plugins
-from chalie.catalogue import building, tables
+from chalie.catalogue import assembly, building, footprint, tables
+from chalie.catalogue.footprint import Footprint
 from chalie.catalogue.generations import Generation, Generations
 from chalie.config import Config, environment_key, import_paths, save_package_option
 from chalie.errors import ChalieError
@@ -456,3 +458,47 @@ def test_plugins_are_imported_only_where_enabled_with_exactly_the_files_they_hav
         enabled_plugins(config, ledger, snapshot)
         sys.modules.pop("policy_x", None)
         assert mark.exists()
+
+
+# what one distribution's files can do to the others
+
+
+def test_a_record_that_cannot_be_true_costs_its_own_distribution_only(place: Place) -> None:
+    place.install("tool")
+    record = place.install("other").dist_info / "RECORD"
+    record.write_text(record.read_text() + f"x.txt,sha256=x,{'9' * 5_000}\n")
+    generation = place.build()
+    assert names(generation) == ["tool"]
+    assert state(generation, "chalie-ability-other") == "in-progress"
+
+
+@pytest.mark.parametrize("step", ["footprint", "files_hash", "settles", "playbooks"])
+def test_whatever_fails_for_one_distribution_is_its_own_problem(
+    place: Place, monkeypatch: pytest.MonkeyPatch, step: str
+) -> None:
+    place.install("tool")
+    place.install("other")
+
+    def failing(real: Callable[..., object], own: Callable[..., str]) -> Callable[..., object]:
+        def replaced(*given: Any, **more: Any) -> object:
+            if "other" in own(*given):
+                raise RecursionError("no such file was ever foreseen")
+            return real(*given, **more)
+
+        return replaced
+
+    def labels(print_: Footprint, *_: object) -> str:
+        return " ".join(label for label, _path in print_.files)
+
+    if step == "footprint":
+        monkeypatch.setattr(footprint, "take", failing(footprint.take, lambda info, *_: info.name))
+    elif step == "playbooks":
+        monkeypatch.setattr(assembly, "_playbooks", failing(assembly._playbooks, lambda found: found.name))
+    else:
+        monkeypatch.setattr(Footprint, step, failing(getattr(Footprint, step), labels))
+    generation = place.build()
+    assert names(generation) == ["tool"]
+    assert state(generation, "chalie-ability-other") == "quarantined"
+    (problem,) = generation.snapshot.problems()
+    assert problem.dist == "chalie-ability-other" and "RecursionError" in problem.reason
+    assert "--force-reinstall chalie-ability-other" in problem.fix

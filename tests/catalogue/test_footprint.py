@@ -166,3 +166,12 @@ def test_a_name_is_located_at_its_outermost_package_that_is_no_namespace(tmp_pat
     assert locate("single", folders) == ("single", str(tmp_path / "single.py"))
     assert locate("books", folders) == ("books", str(tmp_path / "books"))
     assert locate("nothing.here", folders) is None
+
+
+@pytest.mark.parametrize("size", ["9" * 5_000, "9" * 20])
+def test_a_size_that_no_file_can_have_is_a_file_that_is_not_there_yet(place: Place, size: str) -> None:
+    record = place.install("good").dist_info / "RECORD"
+    record.write_text(record.read_text() + f"chalie_ability_good.py,sha256=x,{size}\n")
+    seen = look(place)
+    assert seen.missing.endswith("chalie_ability_good.py")
+    assert seen.settles(later()) is None

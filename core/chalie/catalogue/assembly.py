@@ -48,6 +48,14 @@ def has_abilities(found: Found) -> bool:
 
 def outcome_of(found: Found, result: Described | Problem) -> Outcome:
     """Turn a reading into what the catalogue holds, unless the files changed while they were read."""
+    try:
+        return _outcome(found, result)
+    except Exception as error:  # whatever one distribution's files make go wrong costs that one
+        problem = installed.unusable(found.distribution, error)
+        return Outcome(_row(found, "quarantined", problem.reason), problems=(problem,))
+
+
+def _outcome(found: Found, result: Described | Problem) -> Outcome:
     files_hash = found.footprint.files_hash()
     playbooks: tuple[Playbook, ...] = ()
     problems: tuple[Problem, ...] = ()
@@ -148,7 +156,8 @@ def assemble(
     for row in changes.broken:
         made.append(_last_known(row, previous))
         watched += [
-            footprint.watched(f"{row.path}/{name}", "unsettled") for name in ("METADATA", "entry_points.txt")
+            footprint.watched(f"{row.path}/{name}", "unsettled")
+            for name in ("METADATA", "entry_points.txt", "RECORD", "direct_url.json")
         ]
     for row in changes.gone:
         made.append(
@@ -167,7 +176,12 @@ def _contents(scan: Scan, changes: Changes, made: Iterable[Outcome], watched: It
         abilities=tuple(ability for outcome in ordered for ability in outcome.abilities),
         playbooks=tuple(book for outcome in ordered for book in outcome.playbooks),
         entries=tuple(sorted(entries, key=lambda point: (point.dist, point.group, point.name, point.value))),
-        problems=(*scan.problems, *leftovers, *(p for outcome in ordered for p in outcome.problems)),
+        problems=(
+            *scan.problems,
+            *changes.problems,
+            *leftovers,
+            *(p for outcome in ordered for p in outcome.problems),
+        ),
         watched=tuple({row.path: row for row in watched}.values()),
     )
 

@@ -7,8 +7,9 @@ from pathlib import Path
 
 from attrs import evolve, field, frozen
 
+from .descriptor import Problem
 from .footprint import QUIET_S, Footprint
-from .installed import Distribution, Scan
+from .installed import Distribution, Scan, unusable
 from .snapshot import Snapshot
 from .tables import DistributionRow
 
@@ -53,8 +54,9 @@ class Changes:
         kept: those whose descriptors stand, with their row (its stamp brought up to date).
         read: those to describe.
         unsettled: those to look at again.
-        broken: rows of those whose metadata cannot be read.
+        broken: rows of those whose metadata or files cannot be read.
         gone: rows of those that are there no more since the last build.
+        problems: what to report of those that could not be compared.
     """
 
     kept: tuple[tuple[Found, DistributionRow], ...]
@@ -62,6 +64,7 @@ class Changes:
     unsettled: tuple[Unsettled, ...]
     broken: tuple[DistributionRow, ...]
     gone: tuple[DistributionRow, ...]
+    problems: tuple[Problem, ...] = ()
 
     def due(self) -> float | None:
         """Return when the first of the unsettled may have settled by time alone."""
@@ -95,13 +98,22 @@ def compare(
     kept: list[tuple[Found, DistributionRow]] = []
     read: list[Found] = []
     unsettled: list[Unsettled] = []
+    problems: list[Problem] = []
+    broken = [_broken(name, path, rows.get(name)) for name, path in sorted(scan.broken.items())]
     for distribution in scan.distributions:
-        found = Found(distribution, distribution.footprint())
-        due = found.footprint.settles(now, quiet_s)
         row = rows.get(distribution.name)
+        try:
+            found = Found(distribution, distribution.footprint())
+            due = found.footprint.settles(now, quiet_s)
+            same = _same(row, found, full, moved) if due == 0.0 and row is not None and not rebuild else None
+        except Exception as error:
+            # Whatever one distribution's files make go wrong costs that one.
+            problems.append(unusable(distribution, error))
+            broken.append(_broken(distribution.name, distribution.path, row, "its files cannot be read"))
+            continue
         if due != 0.0:
             unsettled.append(Unsettled(distribution.name, _waiting(found, due), due, found))
-        elif row is not None and not rebuild and (same := _same(row, found, full, moved)) is not None:
+        elif same is not None:
             kept.append((found, same))
         else:
             read.append(found)
@@ -113,10 +125,9 @@ def compare(
                 f"an installer has moved the old version away ({leftover.name}) and not put a new one yet"
             )
             unsettled.append(Unsettled(name, reason, None, None))
-    broken = [_broken(name, path, rows.get(name)) for name, path in sorted(scan.broken.items())]
     names |= set(scan.broken) | set(disabled)
     gone = [row for row in rows.values() if row.name not in names and row.state != "missing"]
-    return Changes(tuple(kept), tuple(read), tuple(unsettled), tuple(broken), tuple(gone))
+    return Changes(tuple(kept), tuple(read), tuple(unsettled), tuple(broken), tuple(gone), tuple(problems))
 
 
 def _paths(snapshot: Snapshot) -> dict[str, str]:
@@ -147,8 +158,9 @@ def _waiting(found: Found, due: float | None) -> str:
     return "its files changed a moment ago"
 
 
-def _broken(name: str, path: Path, row: DistributionRow | None) -> DistributionRow:
-    reason = "its metadata cannot be read"
+def _broken(
+    name: str, path: Path, row: DistributionRow | None, reason: str = "its metadata cannot be read"
+) -> DistributionRow:
     if row is None:
         return DistributionRow(name, "", str(path), "", "", False, "quarantined", reason)
     return evolve(row, state="quarantined", reason=reason, stamp="")

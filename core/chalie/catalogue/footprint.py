@@ -24,6 +24,8 @@ QUIET_UNRECORDED_S: Final = 10.0
 #: files of one unsettled distribution that are looked at each turn
 _WATCH_LIMIT: Final = 100
 _NEVER: Final = -1
+#: digits of the greatest size a file can have (2^63 - 1)
+_LONGEST_SIZE: Final = 19
 
 
 @frozen
@@ -88,7 +90,7 @@ def watched(path: str, kind: str, listing: str = "") -> Watched:
     """Return what a stat says of a path now."""
     try:
         found = os.stat(path)  # noqa: PTH116
-    except OSError:
+    except (OSError, ValueError):
         return Watched(path, _NEVER, _NEVER, _NEVER, kind, listing)  # type: ignore[arg-type]
     return Watched(path, found.st_ino, found.st_mtime_ns, found.st_size, kind, listing)  # type: ignore[arg-type]
 
@@ -191,11 +193,17 @@ def _record(info: Path) -> tuple[list[tuple[str, int | None]], bool]:
             # Compiled files come and go with every interpreter; RECORD itself carries no size.
             if not line or not line[0] or "\0" in line[0] or line[0].endswith((".pyc", ".dist-info/RECORD")):
                 continue
-            size = line[2] if len(line) > 2 else ""
-            rows.append((line[0], int(size) if size.isdecimal() else None))
+            rows.append((line[0], _size(line[2] if len(line) > 2 else "")))
     except csv.Error:
         return [], False
     return rows, bool(rows)
+
+
+def _size(text: str) -> int | None:
+    """Return a size that RECORD gives; of one that no file can have a number that none has."""
+    if not text.isdecimal():
+        return None
+    return int(text) if len(text) <= _LONGEST_SIZE else _NEVER
 
 
 def locate(module: str, folders: Sequence[str]) -> tuple[str, str] | None:

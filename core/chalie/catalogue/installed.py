@@ -18,7 +18,7 @@ from .descriptor import EntryPoint, Problem
 from .footprint import Footprint
 from .tables import Watched
 
-__all__ = ["GROUPS", "Distribution", "Scan", "listing", "normalise", "read", "scan"]
+__all__ = ["GROUPS", "Distribution", "Scan", "listing", "normalise", "read", "scan", "unusable"]
 
 #: entry-point groups that make a distribution one of ours
 GROUPS: Final = ("chalie.abilities", "chalie.policies", "chalie.plugins", "chalie.skills", "chalie.models")
@@ -271,13 +271,20 @@ def _choose(name: str, candidates: list[Distribution]) -> tuple[Distribution, It
                 version = Version(one.version)
             except InvalidVersion:
                 version = Version("0")
-            return (not one.footprint().missing, version)
+            return (_complete(one), version)
 
         same.sort(key=rank, reverse=True)
     first = same[0]
     return first, (
         _twice(first, one) for one in candidates if one is not first and one.version != first.version
     )
+
+
+def _complete(one: Distribution) -> bool:
+    try:
+        return not one.footprint().missing
+    except Exception:  # `changes.compare` says what is wrong with it
+        return False
 
 
 def _twice(first: Distribution, other: Distribution) -> Problem:
@@ -313,6 +320,12 @@ def leftover(info: Path, name: str) -> Problem:
         fix=f"rm -r '{info}'",
         quarantined=False,
     )
+
+
+def unusable(one: Distribution, error: Exception) -> Problem:
+    """Return what to report of a distribution whose files made a step fail in a way nobody foresaw."""
+    said = " ".join(str(error).split())[:300]
+    return _unreadable(one.path, one.name, f"its files cannot be read ({type(error).__name__}: {said})")
 
 
 def _unreadable(info: Path, dist: str, why: str) -> Problem:
