@@ -127,12 +127,18 @@ def named_wheels() -> list[tuple[str, Path]]:
 
 @nox.session
 def bench(session: nox.Session) -> None:
-    """Measure the host beside its peers in one run and print the ratios."""
+    """Measure the host, then discovery, beside their peers in one run and print the ratios.
+
+    `nox -s bench -- discovery …` measures discovery alone; what follows are its own options.
+    """
     built(session, ROOT, ROOT / "plugins" / "chalie-model-static")
     wheel_paths = [str(path) for _, path in named_wheels()]
     session.install("--find-links", str(DIST), *wheel_paths, *group("bench"))
     unset(session)
-    session.run("python", "tests/benchmarks/run.py", *session.posargs)
+    alone = session.posargs[:1] == ["discovery"]
+    if not alone:
+        session.run("python", "tests/benchmarks/run.py", *session.posargs)
+    session.run("python", "tests/benchmarks/discovery.py", *(session.posargs[1:] if alone else ()))
 
 
 @nox.session
