@@ -502,3 +502,16 @@ def test_whatever_fails_for_one_distribution_is_its_own_problem(
     (problem,) = generation.snapshot.problems()
     assert problem.dist == "chalie-ability-other" and "RecursionError" in problem.reason
     assert "--force-reinstall chalie-ability-other" in problem.fix
+
+
+def test_a_distribution_that_failed_is_read_once_its_files_are_mended(place: Place) -> None:
+    other = place.install("other")
+    record = other.dist_info / "RECORD"
+    good = record.read_text()
+    record.unlink()
+    os.mkfifo(record)
+    broken = place.build()
+    assert state(broken, "chalie-ability-other") == "quarantined"
+    record.unlink()
+    record.write_text(good)
+    assert names(place.build()) == ["other"]

@@ -51,7 +51,7 @@ def outcome_of(found: Found, result: Described | Problem) -> Outcome:
     try:
         return _outcome(found, result)
     except Exception as error:  # whatever one distribution's files make go wrong costs that one
-        problem = installed.unusable(found.distribution, error)
+        problem = evolve(installed.unusable(found.distribution, error), phase="describe")
         return Outcome(_row(found, "quarantined", problem.reason), problems=(problem,))
 
 

@@ -13,6 +13,7 @@ from typing import Final
 
 from attrs import field, frozen
 
+from . import files
 from .tables import Watched
 
 __all__ = ["Footprint", "locate", "take"]
@@ -69,8 +70,7 @@ class Footprint:
         digest = hashlib.sha256()
         for label, path in self.files:
             try:
-                with Path(path).open("rb") as file:
-                    content = hashlib.file_digest(file, "sha256").digest()
+                content = files.hashed(Path(path))
             except OSError:
                 content = b"absent"
             digest.update(label.encode("utf-8", "surrogatepass") + b"\0" + content)
@@ -109,14 +109,14 @@ def take(info: Path, modules: Sequence[str], *, editable: bool, folders: Sequenc
     look = _Look()
     missing = ""
     prefix = info.name + "/"
-    files: list[tuple[str, str]] = []
+    covered: list[tuple[str, str]] = []
     for relative, size in rows:
         path = relative if relative.startswith("/") else f"{site}/{relative}"
         found = look.at(path)
         if found is None or (size is not None and found != size):
             missing = missing or path
         if not relative.startswith(prefix) or relative == prefix + "entry_points.txt":
-            files.append((relative, path))
+            covered.append((relative, path))
     # ctime too: uv links files in from its cache with their old times.
     for name in ("", "RECORD", "METADATA", "PKG-INFO", "entry_points.txt", "direct_url.json"):
         look.at(
@@ -124,7 +124,7 @@ def take(info: Path, modules: Sequence[str], *, editable: bool, folders: Sequenc
             stamp=bool(name),
             changed_by_status=name in ("", "RECORD"),
         )
-    places = [*_pth_folders(files), *folders] if editable else [site]
+    places = [*_pth_folders(covered), *folders] if editable else [site]
     roots: dict[str, str] = {}
     watch: list[str] = []
     for module in modules:
@@ -136,23 +136,23 @@ def take(info: Path, modules: Sequence[str], *, editable: bool, folders: Sequenc
             watch.extend(_defining(module, *place))
     if editable or not recorded:
         entry_points = f"{info}/entry_points.txt"
-        files = [
-            *(row for row in files if row[1] != entry_points),
+        covered = [
+            *(row for row in covered if row[1] != entry_points),
             (prefix + "entry_points.txt", entry_points),
         ]
         for path, label in _tree(roots.values()):
             look.at(path)
-            files.append((label, path))
+            covered.append((label, path))
     if editable:
         watch.extend(f"{info}/{name}" for name in ("METADATA", "entry_points.txt", "RECORD"))
-        watch.extend(path for _, path in files if path.endswith((".pth", "SKILL.md")))
+        watch.extend(path for _, path in covered if path.endswith((".pth", "SKILL.md")))
     return Footprint(
         stamp=look.stamp(),
         roots=roots,
         missing=missing,
         changed=look.changed,
         recorded=recorded,
-        files=tuple(sorted(dict(files).items())),
+        files=tuple(sorted(dict(covered).items())),
         watch=tuple(dict.fromkeys(watch)),
     )
 
@@ -184,7 +184,7 @@ class _Look:
 def _record(info: Path) -> tuple[list[tuple[str, int | None]], bool]:
     """Return (path, size) of RECORD's lines, without compiled files, and whether there is a RECORD."""
     try:
-        text = (info / "RECORD").read_text("utf-8", "surrogateescape")
+        text = files.read_text(info / "RECORD", "surrogateescape")
     except OSError:
         return [], False
     rows: list[tuple[str, int | None]] = []
@@ -264,13 +264,13 @@ def _defining(module: str, root_name: str, root: str) -> Iterator[str]:
         yield f"{base}/__init__.py" if os.path.isdir(base) else f"{base}.py"  # noqa: PTH112
 
 
-def _pth_folders(files: Iterable[tuple[str, str]]) -> list[str]:
+def _pth_folders(rows: Iterable[tuple[str, str]]) -> list[str]:
     folders = []
-    for _, path in files:
+    for _, path in rows:
         if path.endswith(".pth"):
             try:
-                lines = Path(path).read_text("utf-8", "replace").splitlines()
-            except OSError:
+                lines = files.read_text(Path(path), "replace").splitlines()
+            except (OSError, ValueError):
                 continue
             folders += [line.strip() for line in lines if line.strip().startswith("/")]
     return folders

@@ -13,7 +13,7 @@ from typing import Any, Final
 
 from attrs import frozen
 
-from . import footprint
+from . import files, footprint
 from .descriptor import EntryPoint, Problem
 from .footprint import Footprint
 from .tables import Watched
@@ -190,7 +190,7 @@ def _looked_at(info: Path, dist: str) -> Distribution | Problem | None:
 
 def _read(info: Path, dist: str) -> Distribution | Problem | None:
     try:
-        points = (info / "entry_points.txt").read_bytes()
+        points = files.read_bytes(info / "entry_points.txt")
     except FileNotFoundError:
         if dist and ((info / "METADATA").exists() or (info / "PKG-INFO").exists()):
             return None
@@ -199,20 +199,26 @@ def _read(info: Path, dist: str) -> Distribution | Problem | None:
         return _unreadable(info, dist, "the folder has no METADATA, as an interrupted uninstall leaves it")
     if _MENTION not in points:
         return None
-    import importlib_metadata
-
-    metadata = importlib_metadata.Distribution.at(info)
-    facts: Any = metadata.metadata
-    name, version = facts.get("Name"), facts.get("Version")
+    name, version = files.facts_of(info)
     if not name or not version:
         return _unreadable(info, dist, "its METADATA has no Name or no Version")
     dist = normalise(name)
     lines = _entry_points(dist, points.decode("utf-8"))
     if not lines:
         return None
-    url = json.loads(metadata.read_text("direct_url.json") or "{}")
+    url = _direct_url(info)
     editable = bool(url.get("dir_info", {}).get("editable")) or info.name.endswith(".egg-info")
     return Distribution(dist, version, info, editable, lines, _folders(info, url) if editable else ())
+
+
+def _direct_url(info: Path) -> dict[str, Any]:
+    try:
+        url = json.loads(files.read_bytes(info / "direct_url.json"))
+    except FileNotFoundError:
+        return {}
+    if not isinstance(url, dict) or not isinstance(url.get("dir_info", {}), dict):
+        raise ValueError("direct_url.json does not hold what it should")
+    return url
 
 
 def _entry_points(dist: str, text: str) -> tuple[EntryPoint, ...]:
@@ -301,14 +307,9 @@ def _twice(first: Distribution, other: Distribution) -> Problem:
 
 def _name_of_leftover(info: Path) -> str:
     try:
-        for line in (info / "METADATA").read_text("utf-8", "replace").splitlines():
-            if not line:
-                break
-            if line.lower().startswith("name:"):
-                return normalise(line.partition(":")[2].strip())
-    except OSError:
-        pass
-    return ""
+        return normalise(files.facts_of(info)[0])
+    except (OSError, ValueError):
+        return ""
 
 
 def leftover(info: Path, name: str) -> Problem:
