@@ -16,7 +16,7 @@ from chalie.dispatch.dispatcher import Dispatcher
 from chalie.dispatch.state import TurnState
 from chalie.envelope import Frame, parse
 from chalie.gate.gate import Gate
-from chalie.ledger import Ledger, TrailRow
+from chalie.ledger import Hold, Ledger, TrailRow
 from chalie.result import ToolResult
 
 CHAT = Channel("chat", "chat", has_person=True, pins=(), background=True)
@@ -103,14 +103,14 @@ class Person:
 class Inside:
     """A dispatcher with everything around it real but the packages."""
 
-    def __init__(self, home: Path, **limits: Any) -> None:
+    def __init__(self, home: Path, *, ask_timeout_s: float | None = None, **limits: Any) -> None:
         home.mkdir(mode=0o700, exist_ok=True)
         self.home = home
         self.config = evolve(Config.load(home))
         if limits:
             self.config = evolve(self.config, limits=evolve(self.config.limits, **limits))
         self.ledger = Ledger.open(home / "ledger.sqlite", retention=self.config.retention)
-        self.gate = Gate(self.ledger, ask_timeout_s=None)
+        self.gate = Gate(self.ledger, ask_timeout_s=ask_timeout_s)
         self.shelf = Shelf()
         self.classes: dict[tuple[str, str], type[Ability]] = {}
         self.observed: list[CallRecord] = []
@@ -127,6 +127,7 @@ class Inside:
             observe=self.observed.append,
             deliver=lambda *told: self.delivered.append(told),
             stamp=lambda descriptor, _: self.stamps.get(descriptor.dist, "1"),
+            reopen=self._reopen,
         )
 
     def add(
@@ -164,6 +165,10 @@ class Inside:
     def close(self) -> None:
         self.dispatcher.close(drain_s=0.0)
         self.ledger.close()
+
+    def _reopen(self, hold: Hold) -> tuple[TurnState, Descriptor | None]:
+        state = self.turn(principal=hold.principal, conversation=hold.conversation)
+        return state, self.shelf.get(hold.dist, hold.name)
 
     def _load(self, descriptor: Descriptor, snapshot: Any) -> type[Ability]:
         self.loaded.append(descriptor.name)

@@ -42,6 +42,8 @@ _KINDS: Final[Mapping[str, int]] = MappingProxyType(
         "permission-denied": REFUSED,
         "approval-pending": REFUSED,
         "declined": REFUSED,
+        "already-decided": REFUSED,
+        "hold-unknown": NOTHING,
         "unknown-tool": NOTHING,
         "unknown-package": NOTHING,
         "unknown-playbook": NOTHING,

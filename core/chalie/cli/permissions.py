@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from ..errors import ChalieError
+from ..gate.display import escaped
 from . import exits
 from .opening import opened
 from .output import as_json, emit, note, table
@@ -26,7 +27,8 @@ def command(context: click.Context) -> None:
     """List, set and remove what tools may do.
 
     A row says allow, ask or deny for one channel, package and permission (`email`, or `email.send`). Where
-    there is no row the gate asks, and where nobody can be asked it refuses.
+    there is no row the gate asks, and on a channel without a person it refuses. Of several rows the most
+    specific counts, but a deny that covers the call goes before everything.
     """
     if context.invoked_subcommand is None:
         context.invoke(list_)
@@ -87,14 +89,23 @@ def set_(
 ) -> int:
     """Set PERMISSION on CHANNEL to allow, ask or deny.
 
-    PERMISSION is a tool's name, which covers all its actions, or name.action. Needs the home's owner at a
-    terminal or an approver token.
+    PERMISSION is a tool's name, which covers all its actions, or name.action; of a server's tools also a
+    pattern with a star at its end ('_mcp_files_*'), which needs --package. What is allowed is pinned as it is
+    now: where the tool or its package changes, it is asked about again. Needs the home's owner at a terminal
+    or an approver token.
     """
     with opened(context, settle=False) as host:
         by = proven(host)
         owner = package or owner_of(host, permission)
         until = datetime.now(UTC) + timedelta(minutes=minutes) if minutes else None
-        host.ledger.permissions.set(_policy(host, channel), owner, permission, setting, by=by, until=until)
+        pin = host.approvals.pin(owner, permission.partition(".")[0]) if setting == "allow" else None
+        pins = () if pin is None else (pin,)
+        try:
+            host.ledger.permissions.set(
+                _policy(host, channel), owner, permission, setting, by=by, until=until, pins=pins
+            )
+        except ValueError as error:
+            raise click.UsageError(str(error)) from error
     click.echo(
         f"{channel}: {owner}:{permission} is now {setting}" + (f" for {minutes} min" if minutes else "")
     )
@@ -120,6 +131,34 @@ def remove(context: click.Context, channel: str, permission: str, package: str |
         return exits.NOTHING
     click.echo(f"{channel}: {owners[0]}:{permission} is removed")
     return exits.OK
+
+
+@command.command("lint")
+@as_json
+@click.pass_context
+def lint(context: click.Context, json_: bool) -> int:
+    """Name the rows that do not do what they seem to. Exit code 1 if there are any.
+
+    Said are a row that can match no call, a tool whose name is another package's now, a row that a deny makes
+    void, and an allow that was given to something else than what is installed now.
+    """
+    from ..gate.lint import findings
+
+    with opened(context) as host:
+        found = findings(
+            host.ledger.permissions.list(), host.snapshot, host.ledger.pins.of, host.approvals.pin
+        )
+    if json_:
+        emit([{**_facts(each.row, True), "reason": each.reason, "fix": each.fix} for each in found])
+    for each in () if json_ else found:
+        row = each.row
+        click.echo(
+            escaped(f"{row.channel} {row.package}:{row.permission} {row.setting.value}: {each.reason}")
+        )
+        click.echo(escaped(f"  {each.fix}"))
+    if not found and not json_:
+        note("every row does what it says")
+    return exits.NOTHING if found else exits.OK
 
 
 def owner_of(host: Host, permission: str) -> str:

@@ -1,0 +1,17 @@
+"""`chalie distrust`: take back that a policy's allow counts."""
+
+from __future__ import annotations
+
+import click
+
+from .trust import changed
+
+__all__ = ["command"]
+
+
+@click.command("distrust")
+@click.argument("package")
+@click.pass_context
+def command(context: click.Context, package: str) -> int:
+    """Let the allow of PACKAGE's policies count no longer; what they limit still counts."""
+    return changed(context, package, trusted=False)
