@@ -98,6 +98,23 @@ def test_an_installer_that_fails_is_named_and_its_output_is_shown(uv_only: Progr
     assert uv_only("install").returncode == USAGE
 
 
+def test_what_cannot_be_read_fails_the_install_and_names_no_tools(uv_only: Program, tmp_path: Path) -> None:
+    broken = packages.ability_package("broken", before="raise RuntimeError('no such luck')")
+    done = uv_only("install", str(packages.write_wheel(tmp_path / "links", broken)))
+    assert done.returncode == INSTALLER
+    assert "tools:" not in done.stdout
+    assert "no such luck" in done.stderr and "chalie_ability_broken.py:" in done.stderr
+    assert uv_only("uninstall", "--yes", "chalie-ability-broken").returncode == OK
+
+
+def test_an_install_says_what_it_brought_and_nothing_of_what_was_there(uv_only: Program, dice: Path) -> None:
+    assert uv_only("install", str(dice)).returncode == OK
+    again = uv_only("install", str(dice))
+    assert (again.stdout, again.stderr) == ("chalie-ability-dice: tools: dice\n", "")
+    assert uv_only("install", "--verbose", str(dice)).stderr != ""
+    assert uv_only("uninstall", "--yes", "chalie-ability-dice").returncode == OK
+
+
 def test_a_plugin_is_installed_by_anybody_and_enabled_by_a_person(uv_only: Program, plugin: Path) -> None:
     done = uv_only("install", str(plugin))
     assert done.returncode == REFUSED

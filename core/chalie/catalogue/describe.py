@@ -222,7 +222,7 @@ def _failed(one: Distribution, failed: Mapping[str, Any]) -> Problem:
         dist=one.name,
         entry_point=entry_point,
         phase=failed["phase"],
-        reason=f"{failed['reason']} ({one.path})",
+        reason=f"{failed['reason']} ({', of '.join(filter(None, (failed.get('where'), str(one.path))))})",
         fix=_fix(one, failed),
     )
 
@@ -233,6 +233,12 @@ def _fix(one: Distribution, failed: Mapping[str, Any]) -> str:
     own = {module.partition(".")[0] for module in one.modules()}
     if missing and missing.partition(".")[0] not in own:
         return f"install what it needs, probably: python -m pip install {missing.partition('.')[0]}; {aside}"
+    where, hint = failed.get("where", ""), failed.get("hint", "")
+    edit = f"edit {where}" + (f": {hint}" if hint else "")
     if one.editable:
-        return f"mend it, or install it again from where its code is now; {aside}"
+        again = "install it again from where its code is now"
+        return f"{edit}; {aside}" if where else f"mend it, or {again}; {aside}"
+    if hint and where:
+        newer = f"python -m pip install --upgrade {one.name}"
+        return f"its author has to {edit}; a newer version may be there: {newer}; {aside}"
     return f"python -m pip install --upgrade --force-reinstall {one.name}; {aside}"

@@ -218,4 +218,4 @@ def _mark(row: DistributionRow, mark: str) -> None:
 
 
 def _restart(row: DistributionRow, why: str) -> NotReady:
-    return NotReady(f"{row.name} {why}", hint="not-ready: restart this program to use the installed version")
+    return NotReady(f"{row.name} {why}", hint="restart this program to use the installed version")

@@ -149,6 +149,7 @@ def _read(task: Mapping[str, Any], file: IO[bytes]) -> dict[str, Any]:
     facts: list[dict[str, Any]] = []
     seen: set[int] = set()
     seconds = 0.0
+    reading: type | None = None
     at = {"phase": "import", "entry_point": ""}
     try:
         sys.path.extend(folder for folder in task["folders"] if folder not in sys.path)
@@ -163,24 +164,51 @@ def _read(task: Mapping[str, Any], file: IO[bytes]) -> dict[str, Any]:
             for target, ability in targets:
                 if id(ability) not in seen:
                     seen.add(id(ability))
+                    reading = ability
                     facts.append(_facts(task, target, ability))
         _check_names(facts)
     except BaseException as error:
         phase = "check" if _is_refusal(error) else at["phase"]
-        return {"failed": {**at, "phase": phase, "reason": _one_line(error), "missing": _missing(error)}}
+        told = {"reason": _one_line(error), "missing": _missing(error), "hint": _hint(error)}
+        where = _place(error, task, reading)
+        return {"failed": {**at, "phase": phase, **told, "where": where}}
     return {"facts": facts, "seconds": seconds}
 
 
-def _targets(value: str) -> list[tuple[str, Any]]:
-    from .loading import ability_classes
+def _place(error: BaseException, task: Mapping[str, Any], reading: type | None) -> str:
+    from .installed import module_of
+    from .mistakes import place
 
-    return ability_classes(value)
+    try:
+        return place(error, [module_of(value) for _, value in task["entries"]], reading)
+    except Exception:  # whatever a package made of its module and its class
+        return ""
+
+
+def _targets(value: str) -> list[tuple[str, Any]]:
+    from ..errors import DescribeFailed
+    from .loading import ability_classes
+    from .mistakes import no_ability
+
+    try:
+        return ability_classes(value)
+    except DescribeFailed as error:
+        raise no_ability(value) or error from None
 
 
 def _facts(task: Mapping[str, Any], target: str, ability: Any) -> dict[str, Any]:
     from ..ability import facts
+    from ..errors import NameRefused, SchemaRefused
+    from .mistakes import check_methods
 
-    found = facts(ability(), dist=task["dist"], dist_version=task["version"], target=target)
+    check_methods(ability)
+    try:
+        found = facts(ability(), dist=task["dist"], dist_version=task["version"], target=target)
+    except NameRefused as error:
+        raise NameRefused(f"name() of {target}: {error.message}", hint=error.hint) from error
+    except SchemaRefused as error:
+        said = f"parameters() of {ability().name()} ({target}): {error.message}"
+        raise SchemaRefused(said, hint=error.hint) from error
     return json.loads(json.dumps(found, default=list))  # type: ignore[no-any-return]
 
 
@@ -208,6 +236,13 @@ def _missing(error: BaseException) -> str:
     return name if isinstance(name, str) else ""
 
 
+def _hint(error: BaseException) -> str:
+    """Return the edit that an author of the host's own refusals is told."""
+    from ..errors import ChalieError
+
+    return _printable(error.hint or "") if isinstance(error, ChalieError) else ""
+
+
 def _one_line(error: BaseException) -> str:
     try:
         text = " ".join(str(error).split())
@@ -215,6 +250,10 @@ def _one_line(error: BaseException) -> str:
         text = "(its message cannot be read)"
     if not _is_refusal(error):
         text = f"{type(error).__name__}: {text}" if text else type(error).__name__
+    return _printable(text)
+
+
+def _printable(text: str) -> str:
     text = "".join(c if c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in text)
     return text[:_REASON_LIMIT]
 

@@ -8,12 +8,14 @@ from typing import TYPE_CHECKING
 import click
 
 from ..errors import ChalieError
-from . import exits
+from . import exits, lookup
+from .completion import packages
 from .opening import built, opened
 from .output import note
 from .proof import proven
 
 if TYPE_CHECKING:
+    from ..catalogue.descriptor import Problem
     from ..catalogue.tables import DistributionRow
     from ..host import Host
 
@@ -21,7 +23,7 @@ __all__ = ["command", "powers", "row"]
 
 
 @click.command("enable")
-@click.argument("names", nargs=-1, required=True, metavar="NAME...")
+@click.argument("names", nargs=-1, required=True, metavar="NAME...", shell_complete=packages)
 @click.option("--installed", is_flag=True, hidden=True, help="An installer has just run to its end.")
 @click.pass_context
 def command(context: click.Context, names: tuple[str, ...], installed: bool) -> int:
@@ -29,7 +31,7 @@ def command(context: click.Context, names: tuple[str, ...], installed: bool) -> 
 
     Policies and plugins run with the host's own powers, so enabling those, or anything that was disabled,
     needs the owner at a terminal or an approver token. It binds to the package's files and lapses when they
-    change.
+    change. Exit code 6 if one of them cannot be read.
     """
     from packaging.utils import canonicalize_name
 
@@ -65,20 +67,31 @@ def _enable(host: Host, dist: str) -> int:
                 hint=f"at a terminal: chalie enable {dist}",
             ) from error
         host.ledger.enabled.set(dist, found.files_hash, environment, by=by)
-    _report(host, dist, power)
-    return exits.OK
+    return _report(host, found, power)
 
 
-def _report(host: Host, dist: str, power: Sequence[str]) -> None:
+def _report(host: Host, found: DistributionRow, power: Sequence[str]) -> int:
+    """Say what a package brings, or why it brings nothing; return the exit code."""
+    dist = found.name
+    problems = [problem for problem in host.problems() if problem.dist == dist]
+    if found.state == "quarantined":
+        note(f"{dist} is installed and set aside: what is wrong has to be mended first")
+        _say(problems)
+        return exits.INSTALLER
     tools = [host.snapshot.exposed(item) for item in host.snapshot.of(dist)]
     playbooks = host.snapshot.playbooks_of(dist)
     brought = [f"tools: {', '.join(tools)}"] if tools else []
     brought += [f"playbooks: {len(playbooks)}"] if playbooks else []
     brought += [f"enabled: {' and '.join(power)}"] if power else []
     click.echo(f"{dist}: {'; '.join(brought) or 'installed; it brings nothing for Chalie'}")
-    for problem in host.problems():
-        if problem.dist == dist:
-            note(f"{dist}: {problem.phase}: {problem.reason}; {problem.fix}")
+    _say(problems)
+    return exits.OK
+
+
+def _say(problems: Sequence[Problem]) -> None:
+    for problem in problems:
+        note(f"{problem.dist}: {problem.phase}: {problem.reason}")
+        note(f"  fix: {problem.fix}")
 
 
 def powers(host: Host, dist: str) -> list[str]:
@@ -94,13 +107,9 @@ def row(host: Host, dist: str) -> DistributionRow:
     """Return the catalogue's row of a distribution.
 
     Raises:
-        ChalieError: nothing of that name is installed.
+        ChalieError: nothing of that name is installed, or it brings nothing for Chalie.
     """
-    found = host.snapshot.distribution(dist)
-    if found is not None and found.state != "missing":
+    found = lookup.known_package(host, dist)
+    if found is not None:
         return found
-    raise ChalieError(
-        f"no package named {dist!r} is installed in this Python",
-        code="unknown-tool",
-        hint=f"chalie install {dist}",
-    )
+    raise lookup.absent_package(host, dist)

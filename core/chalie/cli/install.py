@@ -26,6 +26,7 @@ __all__ = ["command", "in_fresh_process"]
 @click.option("--no-index", is_flag=True, help="Ask no package index.")
 @click.option("--index-url", metavar="URL", help="The package index to ask.")
 @click.option("-f", "--find-links", multiple=True, metavar="PLACE", help="A folder or page with packages.")
+@click.option("-v", "--verbose", is_flag=True, help="Show all that pip or uv says.")
 @click.pass_context
 def command(
     context: click.Context,
@@ -37,11 +38,12 @@ def command(
     no_index: bool,
     index_url: str | None,
     find_links: tuple[str, ...],
+    verbose: bool,
 ) -> int:
     """Install packages into this Python, enable each NAME and read its tools.
 
     NAME is whatever pip takes: a name with or without a version, a wheel, a folder, a URL. The work is done
-    by `python -m pip`, else by `uv pip`. Exit code 6 if that fails.
+    by `python -m pip`, else by `uv pip`. Exit code 6 if that fails, or if what it installed cannot be read.
     """
     if not requirements and not editable:
         raise click.UsageError("nothing to install; name a package, a wheel or a folder")
@@ -50,7 +52,7 @@ def command(
     words += _more(pre=pre, no_index=no_index, index_url=index_url, find_links=find_links)
     for folder in editable:
         words += ["--editable", folder]
-    installer.run("install", [*words, *requirements])
+    installer.run("install", [*words, *requirements], verbose=verbose)
     names = {each: installer.distribution_of(each) for each in (*requirements, *editable)}
     for each, name in names.items():
         if name is None:

@@ -24,17 +24,18 @@ class InstallerFailed(click.ClickException):
     exit_code = exits.INSTALLER
 
 
-def run(verb: str, words: Sequence[str]) -> None:
+def run(verb: str, words: Sequence[str], *, verbose: bool = False) -> None:
     """Run `python -m pip VERB WORDS`, else `uv pip VERB --python THIS WORDS`, output on standard error.
 
     Args:
         verb: `install` or `uninstall`.
         words: options and requirements, handed on as they are.
+        verbose: whether it says what it does, and not only what goes wrong.
 
     Raises:
         InstallerFailed: it exited with another code than 0, or there is neither pip nor uv.
     """
-    command = _command(verb, words)
+    command = _command(verb, words, [] if verbose else ["--quiet"])
     sys.stderr.flush()
     try:
         done = subprocess.run(command, stdin=subprocess.DEVNULL, stdout=sys.stderr.fileno(), check=False)
@@ -46,13 +47,13 @@ def run(verb: str, words: Sequence[str]) -> None:
         )
 
 
-def _command(verb: str, words: Sequence[str]) -> list[str]:
+def _command(verb: str, words: Sequence[str], quiet: Sequence[str] = ()) -> list[str]:
     if importlib.util.find_spec("pip") is not None:
         silent = ["--disable-pip-version-check", *(["--yes"] if verb == "uninstall" else ["--no-input"])]
-        return [sys.executable, "-m", "pip", verb, *silent, *words]
+        return [sys.executable, "-m", "pip", verb, *quiet, *silent, *words]
     uv = shutil.which("uv") or _beside("uv")
     if uv is not None:
-        return [uv, "pip", verb, "--python", sys.executable, *words]
+        return [uv, "pip", verb, *quiet, "--python", sys.executable, *words]
     line = shlex.join(["uv", "pip", verb, "--python", sys.executable, *words])
     raise InstallerFailed(f"this Python has neither pip nor uv; type, where uv is installed: {line}")
 

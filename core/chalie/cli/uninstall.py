@@ -2,26 +2,46 @@
 
 from __future__ import annotations
 
+import sys
+
 import click
 
+from ..errors import ChalieError
 from . import exits, installer
+from .completion import packages
 from .install import in_fresh_process
 
 __all__ = ["command"]
 
 
 @click.command("uninstall")
-@click.argument("names", nargs=-1, required=True, metavar="NAME...")
+@click.argument("names", nargs=-1, required=True, metavar="NAME...", shell_complete=packages)
 @click.option("-y", "--yes", is_flag=True, help="Do not ask first.")
+@click.option("-v", "--verbose", is_flag=True, help="Show all that pip or uv says.")
 @click.pass_context
-def command(context: click.Context, names: tuple[str, ...], yes: bool) -> int:
-    """Uninstall packages. Permissions and kept data stay, and count again if the package comes back."""
-    from ..config import Config
-    from .opening import home_of
+def command(context: click.Context, names: tuple[str, ...], yes: bool, verbose: bool) -> int:
+    """Uninstall packages. Permissions and kept data stay, and count again if the package comes back.
 
-    token = Config.load(home_of(context)).approver_token
+    Exit code 1 if one of them is not installed; then none is touched.
+    """
+    from ..catalogue.installed import normalise
+    from ..config import Config
+    from .lookup import installed_version
+    from .opening import existing_home
+
+    token = Config.load(existing_home(context)).approver_token
+    absent = [name for name in names if installed_version(normalise(name)) is None]
+    if absent:
+        raise ChalieError(
+            f"no package {' or '.join(absent)} is installed in this Python, so nothing was uninstalled",
+            code="unknown-package",
+            hint="see what is: chalie list",
+        )
     if not yes:
+        if not sys.stdin.isatty():
+            raise click.UsageError("nobody can be asked here; add --yes to uninstall all the same")
         click.confirm(f"Uninstall {', '.join(names)}?", abort=True, err=True)
-    installer.run("uninstall", names)
+    installer.run("uninstall", names, verbose=verbose)
+    click.echo(f"uninstalled: {', '.join(names)}")
     code = in_fresh_process(context, ["index", "--installed"], token)
     return exits.OK if code == exits.NOTHING else code  # other packages' problems are not this command's

@@ -11,7 +11,7 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final, NoReturn
 
 from ..errors import SchemaRefused
@@ -82,7 +82,8 @@ def _check_words(root: dict[str, Any]) -> None:
         # Without a registry of its own the library would fetch what $schema names.
         jsonschema_rs.meta.validate(root, jsonschema_rs.Registry([], retriever=_no_retrieval))
     except (ValueError, jsonschema_rs.ReferencingError) as error:
-        raise _not_json_schema(error) from error
+        wrong = _wrong_type(root, list(getattr(error, "instance_path", ())))
+        raise wrong or _not_json_schema(error) from error
 
 
 def _not_json_schema(error: Exception) -> SchemaRefused:
@@ -91,6 +92,47 @@ def _not_json_schema(error: Exception) -> SchemaRefused:
     return SchemaRefused(
         f"the parameter schema is not valid JSON Schema{f' at {where}' if where else ''}: {reason}",
         hint="correct it; it is read as JSON Schema 2020-12 unless $schema names another draft",
+    )
+
+
+#: what authors write for a type -> what JSON Schema calls it.
+_TYPES: Final[Mapping[str, str]] = {
+    "int": "integer",
+    "long": "integer",
+    "float": "number",
+    "double": "number",
+    "str": "string",
+    "text": "string",
+    "bool": "boolean",
+    "list": "array",
+    "tuple": "array",
+    "dict": "object",
+    "map": "object",
+    "none": "null",
+}
+_KNOWN_TYPES: Final = ("array", "boolean", "integer", "null", "number", "object", "string")
+
+
+def _wrong_type(root: Any, steps: Sequence[Any]) -> SchemaRefused | None:
+    """Return the refusal of a `type` that is none, in an author's words; None where it is another word."""
+    at = len(steps) - (2 if steps and isinstance(steps[-1], int) else 1)
+    if at < 0 or steps[at] != "type" or steps[at - 1 : at] in (["properties"], ["$defs"], ["definitions"]):
+        return None
+    given = root
+    for step in steps:
+        given = given[step]
+    kinds = given if isinstance(given, list) else [given]
+    wrong = next((kind for kind in kinds if kind not in _KNOWN_TYPES), None)
+    if wrong is None:
+        return None
+    named = [str(steps[n + 1]) for n in range(at - 1) if steps[n] == "properties"]
+    whose = f"the type of the parameter {'.'.join(named)}" if named else "its type"
+    meant = _TYPES.get(wrong.casefold()) if isinstance(wrong, str) else None
+    listed = f"the types are {', '.join(_KNOWN_TYPES)}"
+    return SchemaRefused(
+        f"the parameter schema is not valid JSON Schema at {'/'.join(map(str, steps))}: {whose} is "
+        f"{json.dumps(wrong)[:60]}",
+        hint=f'write "{meant}"; {listed}' if meant else listed,
     )
 
 
