@@ -50,6 +50,7 @@ _PLAIN_WORD = re.compile(r"[A-Za-z_][A-Za-z0-9_./-]*")
 _UNPLAIN = r"\"|~\[\]\uff3b\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff"
 _PLAIN_CHOICE = re.compile(rf"[^\s{_UNPLAIN}](?:[^{_UNPLAIN}]*[^\s{_UNPLAIN}])?")
 _TOKEN_OF_META = re.compile(r"[^,)\n]*")
+_ADDRESS = re.compile(r"\bat 0x[0-9a-fA-F]+")
 _NUMBER = re.compile(r"-?[0-9]+(\.[0-9]+)?([eE][+-]?[0-9]+)?")
 _WORDS_WITH_A_TYPE: Mapping[str, Scalar] = {"true": True, "false": False, "null": None}
 _DECODER = json.JSONDecoder()
@@ -241,7 +242,8 @@ def body_text(body: Any) -> str:
 
     Never raises. What JSON does not know is put as near as it goes: NaN and infinities are null, bytes are
     their text or a note of their length, sets are arrays, a cycle and what lies too deep to be written is a
-    note, any other object is its text. A lone surrogate, which no encoding can carry, becomes U+FFFD.
+    note, any other object is its text, or `<Class>` where that would show its address. A lone surrogate,
+    which no encoding can carry, becomes U+FFFD.
     """
     if isinstance(body, str):
         return _encodable(body)
@@ -278,7 +280,9 @@ def _plain(value: Any, above: tuple[int, ...]) -> Any:
             return sorted((_plain(item, inside) for item in value), key=repr)
         if isinstance(value, Iterable) and isinstance(value, (list, tuple)):
             return [_plain(item, inside) for item in value]
-        return str(value)
+        text = str(value)
+        # where an object lies in memory tells a model nothing, and differs with every call
+        return f"<{type(value).__name__}>" if _ADDRESS.search(text) else text
     except Exception:  # an author's object that cannot even be looked at
         return f"(a {type(value).__name__} that cannot be shown)"
 

@@ -379,8 +379,9 @@ def _invalid(checks: _Checks, problems: list[Any]) -> ToolResult:
         valid = tuple(checks.repairs.names) if not first.instance_path else ()
     elif first.kind.name == "type":
         hint = f"pass {_path(first)} as {' or '.join(details['types'])}"
+    where = {"path": _path(first)[:200]} if first.instance_path else {}
     return ToolResult.error(
-        "; ".join(lines)[:2000], code="invalid-param", hint=hint, valid=valid[:100], path=_path(first)[:200]
+        "; ".join(lines)[:2000], code="invalid-param", hint=hint, valid=valid[:100], **where
     )
 
 

@@ -21,6 +21,8 @@ __all__ = ["Repairs", "json_object"]
 #: What models leave around a key.
 _STRAY: Final = " \t\r\n\"'`“”‘’«»:=,;\\"
 _NOT_DECODED: Final = object()
+#: what stands between texts where several were written as one: "a, b" may be one text or two.
+_SEPARATORS: Final = (",", ";", "|", "\n")
 _KIND_OF: Final[Mapping[type, str]] = {
     bool: "boolean",
     int: "integer",
@@ -50,7 +52,7 @@ def json_object(text: str) -> dict[str, Any]:
     except (ValueError, RecursionError) as error:
         reason = "nested too deep" if isinstance(error, RecursionError) else str(error)[:120]
         raise ArgumentRefused(
-            f"the arguments are no JSON: {reason}", hint="pass the arguments as one JSON object"
+            f"the arguments are not JSON: {reason}", hint="pass the arguments as one JSON object"
         ) from error
     if not isinstance(value, dict):
         raise ArgumentRefused(
@@ -211,6 +213,9 @@ class Repairs:
             if not kinds or "string" in kinds:
                 return value
             decoded = _decoded(value, kinds)
+            if decoded is _NOT_DECODED and self._is_one_text(value, schemas, kinds):
+                healed.append(f"read the text of {shown(path)} as a list of that one text")
+                return [value]
             if decoded is _NOT_DECODED:
                 return value
             healed.append(f"read the text of {shown(path)} as {_KIND_OF[type(decoded)]}")
@@ -232,6 +237,15 @@ class Repairs:
                 for at, item in enumerate(value)
             ]
         return value
+
+    def _is_one_text(self, text: str, schemas: tuple[Mapping[str, Any], ...], kinds: frozenset[str]) -> bool:
+        """Tell whether a text stands for a list of itself: texts are listed there, and it is not many."""
+        if "array" not in kinds or "object" in kinds or text.lstrip()[:1] in ("", "[", "{"):
+            return False
+        if any(mark in text for mark in _SEPARATORS):
+            return False
+        items = self._kinds(self._under_index(schemas, 0))
+        return items is not None and "string" in items
 
     def _schemas_about(self, node: Any) -> tuple[Mapping[str, Any], ...]:
         """Return the schemas that speak of the same value as `node`: itself, references and alternatives."""

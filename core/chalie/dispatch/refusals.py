@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
 
 from attrs import frozen
 
@@ -28,6 +30,10 @@ __all__ = [
 
 #: characters of an error's message that the trail keeps.
 DETAIL_LENGTH = 2000
+#: frames of an error's traceback that the trail keeps.
+_MOST_PLACES: Final = 4
+#: where the host's own code lies; its frames tell an author nothing.
+_HOST: Final = str(Path(__file__).parents[1]) + os.sep
 
 
 @frozen
@@ -39,14 +45,32 @@ class Ended:
 
 
 def described(error: BaseException) -> str:
-    """Return an exception's type and message, whatever its `__str__` does."""
+    """Return an exception's type, message and place for the trail, whatever its `__str__` does."""
     kind = type(error).__qualname__
     try:
         message = str(error)
     except BaseException as broken:  # even SystemExit: it is only text that is asked for
         message = f"(its message could not be read: {type(broken).__qualname__})"
     text = f"{kind}: {message}" if message else kind
-    return text if len(text) <= DETAIL_LENGTH else text[: DETAIL_LENGTH - 1] + "…"
+    places = " < ".join(_places(error))[: DETAIL_LENGTH // 2]
+    end = f" ({places})" if places else ""
+    room = DETAIL_LENGTH - len(end)
+    return (text if len(text) <= room else text[: room - 1] + "…") + end
+
+
+def _places(error: BaseException) -> list[str]:
+    """Return `file:line in function` of the innermost frames that are not the host's own, innermost first.
+
+    Lines of code and values are left out: either may hold what a person called secret.
+    """
+    found: list[str] = []
+    trace = error.__traceback__
+    while trace is not None:
+        code = trace.tb_frame.f_code
+        if not code.co_filename.startswith(_HOST):
+            found.append(f"{code.co_filename}:{trace.tb_lineno} in {code.co_name}")
+        trace = trace.tb_next
+    return found[: -_MOST_PLACES - 1 : -1]
 
 
 def not_begun(name: str, closed: bool = False) -> Ended:
