@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import importlib_metadata
@@ -159,6 +160,93 @@ def test_scanning_imports_nothing_of_a_package(place: Place, tmp_path: Path) -> 
     place.install("nosy", before=f"open({str(tmp_path / 'seen')!r}, 'w').close()")
     assert names(place) == ["chalie-ability-nosy"]
     assert not (tmp_path / "seen").exists()
+
+
+def test_a_link_to_itself_is_named_and_hides_nobody(place: Place) -> None:
+    place.install("good")
+    (place.site / "loop-1.0.dist-info").symlink_to("loop-1.0.dist-info")
+    (place.site / "gone-1.0.dist-info").symlink_to("/nowhere/at/all")
+    found = place.scan()
+    assert [one.name for one in found.distributions] == ["chalie-ability-good"]
+    assert [problem.dist for problem in found.problems] == ["gone", "loop"]
+    assert "a link that leads nowhere" in found.problems[0].reason
+
+
+@pytest.mark.parametrize("target", ["/nowhere/x.pth", "x.pth"])
+@pytest.mark.parametrize("name", ["x.pth", "x-1.0.dist-info", "x.egg-link"])
+def test_beside_a_link_that_leads_nowhere_installs_are_still_noticed(
+    place: Place, name: str, target: str
+) -> None:
+    link = place.site / name
+    link.symlink_to(name if target == "x.pth" else target)
+    before = installed.listing(str(place.site))
+    place.install("good")
+    with_good = installed.listing(str(place.site))
+    link.unlink()
+    assert len({before, with_good, installed.listing(str(place.site)), ""}) == 4
+
+
+def test_a_folder_on_the_path_that_cannot_be_listed_is_named(
+    place: Place, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    place.install("good")
+    closed = tmp_path / "closed"
+    closed.mkdir()
+    real = os.scandir
+
+    def scandir(path: str) -> object:
+        if path == str(closed):
+            raise PermissionError(13, "Permission denied")
+        return real(path)
+
+    monkeypatch.setattr(os, "scandir", scandir)
+    found = scan([str(closed), str(place.site)])
+    assert [one.name for one in found.distributions] == ["chalie-ability-good"]
+    (problem,) = found.problems
+    assert str(closed) in problem.reason and "Permission denied" in problem.reason
+
+
+@pytest.mark.parametrize("version", ["1.0", "2!1.0.dev3", "1"])
+def test_hyphens_left_in_the_name_of_a_metadata_folder_hide_nobody(place: Place, version: str) -> None:
+    for name in ("good", "7zip"):
+        good = packages.install(
+            place.site,
+            packages.ability_package("good", dist=f"chalie-ability-{name}", version=version),
+            record=False,
+        )
+        good.dist_info.rename(place.site / f"chalie-ability-{name}-{version}.dist-info")
+    assert names(place) == ["chalie-ability-7zip", "chalie-ability-good"]
+
+
+@pytest.mark.parametrize(
+    ("folder", "name"),
+    [
+        ("chalie-1.0.dist-info", "chalie"),
+        ("chalie.egg-info", "chalie"),
+        ("chalie-0.1-py3.11.egg-info", "chalie"),
+        ("a_b-0.1-py3.11-linux-x86_64.egg-info", "a_b"),
+        ("chalie-py3-1.0.dist-info", "chalie-py3"),
+        ("chalie-tools.dist-info", "chalie-tools"),
+        (".dist-info", ""),
+        ("caf\udce9-1.0.dist-info", ""),
+    ],
+)
+def test_the_name_in_a_metadata_folders_name(folder: str, name: str) -> None:
+    assert installed._stem(folder) == name
+
+
+def test_a_byte_order_mark_hides_no_entry_points(place: Place) -> None:
+    points = place.install("good").dist_info / "entry_points.txt"
+    points.write_bytes(b"\xef\xbb\xbf" + points.read_bytes())
+    assert [point.name for point in place.found("chalie-ability-good").entry_points] == ["good"]
+
+
+@pytest.mark.parametrize("encoding", ["utf-16", "utf-16-le", "utf-16-be"])
+def test_entry_points_in_utf_16_are_named_instead_of_missed(place: Place, encoding: str) -> None:
+    points = place.install("good").dist_info / "entry_points.txt"
+    points.write_bytes(points.read_text().encode(encoding))
+    (problem,) = place.scan().problems
+    assert problem.dist == "chalie-ability-good" and "UTF-16" in problem.reason
 
 
 @given(st.text(alphabet=st.sampled_from("[]chalie.abts =:#;\n\t \u00e9x"), max_size=200))

@@ -25,6 +25,10 @@ GROUPS: Final = ("chalie.abilities", "chalie.policies", "chalie.plugins", "chali
 #: the host's own distribution: its entry points never count
 _OWN: Final = "chalie"
 _MENTION: Final = b"chalie."
+_MENTION_UTF_16: Final = "chalie.".encode("utf-16-le")
+#: what follows the name in a metadata folder's name: the version, and of an egg the Python it is for
+_VERSION: Final = re.compile(r"-\d[^-]*$")
+_PYTHON_TAG: Final = re.compile(r"-py\d[\d.]*(?:-.*)?\.egg-info$")
 #: a metadata folder an installer has renamed out of the way: pip puts `~` for the first letter
 _LEFTOVER: Final = re.compile(r"~.*\.(?:dist|egg)-info$")
 
@@ -104,10 +108,14 @@ def scan(paths: Sequence[str], disabled: Collection[str] = ()) -> Scan:
     seen: set[str] = set()
     for path in paths:
         real = os.path.realpath(path)
-        if real in seen or not Path(real).is_dir():
+        if real in seen or not os.path.isdir(real):  # noqa: PTH112
             continue
         seen.add(real)
-        names = _metadata_folders(real)
+        try:
+            names = _metadata_folders(real)
+        except OSError as error:
+            problems.append(_unlisted(real, error))
+            names = []
         entries.append(footprint.watched(real, "path", listing(real)))
         for name in names:
             info = Path(real, name)
@@ -157,26 +165,48 @@ def listing(folder: str) -> str:
         with os.scandir(folder) as entries:
             for entry in entries:
                 if entry.name.endswith((".dist-info", ".egg-info", ".pth", ".egg-link")):
-                    stat = entry.stat()
-                    lines.append(f"{entry.name} {stat.st_ino} {stat.st_mtime_ns}")
+                    lines.append(f"{entry.name} {_written(entry)}")
     except OSError:
         return ""
     return hashlib.sha256("\n".join(sorted(lines)).encode("utf-8", "surrogatepass")).hexdigest()
 
 
+def _written(entry: os.DirEntry[str]) -> str:
+    """Return which file an entry is and when it was written; of a link that leads nowhere, the link's."""
+    for follow in (True, False):
+        try:
+            stat = entry.stat(follow_symlinks=follow)
+        except OSError:
+            continue
+        return f"{stat.st_ino} {stat.st_mtime_ns}"
+    return "unknown"
+
+
 def _metadata_folders(folder: str) -> list[str]:
+    """Return the names of the metadata folders in a folder, and of links that nobody can follow."""
+    with os.scandir(folder) as entries:
+        return sorted(e.name for e in entries if e.name.endswith((".dist-info", ".egg-info")) and _is_dir(e))
+
+
+def _is_dir(entry: os.DirEntry[str]) -> bool:
     try:
-        with os.scandir(folder) as entries:
-            return sorted(
-                e.name for e in entries if e.name.endswith((".dist-info", ".egg-info")) and e.is_dir()
-            )
+        return entry.is_dir() or (entry.is_symlink() and not os.path.exists(entry.path))  # noqa: PTH110
     except OSError:
-        return []
+        return True  # a link to itself: reading it says so
 
 
 def _stem(folder_name: str) -> str:
-    """Return the name part of `name-version.dist-info` (an egg-info may leave out the version)."""
-    return folder_name.rpartition(".")[0].partition("-")[0]
+    """Return the name part of `name-version.dist-info` (an egg-info may leave out the version).
+
+    It is a guess, which the metadata inside overrules: some tools leave the hyphens in a name, so the version
+    is what follows the last one before a digit. Bytes that are not UTF-8 name nothing.
+    """
+    stem = _PYTHON_TAG.sub(".egg-info", folder_name).rpartition(".")[0]
+    try:
+        stem.encode()
+    except UnicodeEncodeError:
+        return ""
+    return _VERSION.sub("", stem)
 
 
 def _looked_at(info: Path, dist: str) -> Distribution | Problem | None:
@@ -194,16 +224,20 @@ def _read(info: Path, dist: str) -> Distribution | Problem | None:
     except FileNotFoundError:
         if dist and ((info / "METADATA").exists() or (info / "PKG-INFO").exists()):
             return None
-        if not info.exists():  # gone since the folder was listed
-            return None
+        if not info.exists():
+            if info.is_symlink():
+                return _unreadable(info, dist, "it is a link that leads nowhere")
+            return None  # gone since the folder was listed
         return _unreadable(info, dist, "the folder has no METADATA, as an interrupted uninstall leaves it")
+    if _MENTION_UTF_16 in points:
+        raise ValueError("entry_points.txt is UTF-16, which no installer writes; it is to be UTF-8")
     if _MENTION not in points:
         return None
     name, version = files.facts_of(info)
     if not name or not version:
         return _unreadable(info, dist, "its METADATA has no Name or no Version")
     dist = normalise(name)
-    lines = _entry_points(dist, points.decode("utf-8"))
+    lines = _entry_points(dist, points.decode("utf-8-sig"))
     if not lines:
         return None
     url = _direct_url(info)
@@ -327,6 +361,17 @@ def unusable(one: Distribution, error: Exception) -> Problem:
     """Return what to report of a distribution whose files made a step fail in a way nobody foresaw."""
     said = " ".join(str(error).split())[:300]
     return _unreadable(one.path, one.name, f"its files cannot be read ({type(error).__name__}: {said})")
+
+
+def _unlisted(folder: str, error: OSError) -> Problem:
+    return Problem(
+        dist=folder,
+        entry_point="",
+        phase="scan",
+        reason=f"{folder} is on the import path but cannot be listed: {error.strerror}",
+        fix=f"let this user read it: chmod u+rx '{folder}'",
+        quarantined=False,
+    )
 
 
 def _unreadable(info: Path, dist: str, why: str) -> Problem:
