@@ -11,11 +11,12 @@ from typing import Any
 
 import chalie.build
 import pytest
-from attrs import define, field, frozen
+from attrs import define, evolve, field, frozen
 from chalie.build import Upkeep, build, enabled_plugins
 from chalie.catalogue import assembly, building, footprint, tables
 from chalie.catalogue.footprint import Footprint
 from chalie.catalogue.generations import Generation, Generations
+from chalie.catalogue.watch import Watch
 from chalie.config import Config, environment_key, import_paths, save_package_option
 from chalie.errors import ChalieError
 from chalie.ledger import Ledger
@@ -515,3 +516,33 @@ def test_a_distribution_that_failed_is_read_once_its_files_are_mended(place: Pla
     record.unlink()
     record.write_text(good)
     assert names(place.build()) == ["other"]
+
+
+@pytest.fixture
+def bytes_site(place: Place) -> Place:
+    """A place whose import folder has a name that is not UTF-8."""
+    site = Path(os.fsdecode(os.fsencode(place.site.parent) + b"/caf\xe9"))
+    site.mkdir()
+    return evolve(place, site=site)
+
+
+def test_a_folder_name_that_is_not_utf_8_costs_nobody_a_build(place: Place) -> None:
+    place.install("tool")
+    Path(os.fsdecode(os.fsencode(place.site) + b"/caf\xe9-1.0.dist-info")).mkdir()
+    generation = place.build()
+    assert names(generation) == ["tool"]
+    (problem,) = generation.snapshot.problems()
+    assert "caf\\udce9-1.0.dist-info" in problem.reason
+
+
+def test_a_package_in_a_folder_that_is_not_utf_8_is_read_kept_and_watched(bytes_site: Place) -> None:
+    tool = packages.install(bytes_site.site, packages.ability_package("tool"), record=False)
+    tool.dist_info.rename(Path(os.fsdecode(os.fsencode(bytes_site.site) + b"/t\xf6\xf6l-1.0.dist-info")))
+    first = bytes_site.build()
+    assert names(first) == ["tool"]
+    row = first.snapshot.distribution(DIST)
+    assert row is not None and Path(row.path).is_dir()
+    watched = [one for one in first.snapshot.watched() if one.kind == "path"]
+    assert str(bytes_site.site) in [one.path for one in watched]
+    assert not Watch(first.snapshot.watched()).changed()
+    assert bytes_site.build().id == first.id

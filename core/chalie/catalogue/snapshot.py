@@ -12,7 +12,16 @@ from typing import Any
 
 from ..errors import IndexUnreadable
 from .descriptor import Descriptor, EntryPoint, Playbook, Problem
-from .tables import FILE, DistributionRow, State, Watched, descriptor_from, playbook_from, state_from
+from .tables import (
+    FILE,
+    DistributionRow,
+    State,
+    Watched,
+    descriptor_from,
+    path_from,
+    playbook_from,
+    state_from,
+)
 
 __all__ = ["DistributionRow", "Snapshot"]
 
@@ -186,8 +195,8 @@ class Snapshot:
     def watched(self) -> tuple[Watched, ...]:
         """Return the paths whose change means something may have been installed, removed or edited."""
         return tuple(
-            Watched(*row)
-            for row in self._rows("SELECT path, inode, mtime_ns, size, kind, listing FROM watched")
+            Watched(path_from(path), *rest)
+            for path, *rest in self._rows("SELECT path, inode, mtime_ns, size, kind, listing FROM watched")
         )
 
     def editables(self) -> int:
@@ -261,7 +270,15 @@ class Snapshot:
 def _distribution(row: Any) -> DistributionRow:
     name, version, path, stamp, files_hash, editable, state, reason, roots = row
     return DistributionRow(
-        name, version, path, stamp, files_hash, bool(editable), state_from(state), reason, json.loads(roots)
+        name,
+        version,
+        path_from(path),
+        stamp,
+        files_hash,
+        bool(editable),
+        state_from(state),
+        reason,
+        json.loads(roots),
     )
 
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 import sqlite3
 from collections.abc import Iterable, Mapping
 from pathlib import Path
@@ -25,6 +26,7 @@ __all__ = [
     "State",
     "Watched",
     "descriptor_from",
+    "path_from",
     "playbook_from",
     "write",
 ]
@@ -161,7 +163,7 @@ def add_problem(path: Path, problem: Problem) -> None:
     connection = sqlite3.connect(path)
     try:
         with connection:
-            connection.execute("INSERT INTO problems VALUES(?,?,?,?,?,?)", astuple(problem))
+            connection.execute("INSERT INTO problems VALUES(?,?,?,?,?,?)", _problem_row(problem))
     finally:
         connection.close()
 
@@ -173,12 +175,12 @@ def _write_distributions(connection: sqlite3.Connection, contents: Contents) -> 
             (
                 d.name,
                 d.version,
-                d.path,
+                _stored(d.path),
                 d.stamp,
                 d.files_hash,
                 d.editable,
                 d.state,
-                d.reason,
+                _sayable(d.reason),
                 _text(dict(d.roots)),
             )
             for d in contents.distributions
@@ -189,12 +191,35 @@ def _write_distributions(connection: sqlite3.Connection, contents: Contents) -> 
     )
     connection.executemany(
         "INSERT INTO problems VALUES(?,?,?,?,?,?)",
-        [astuple(problem) for problem in contents.problems],
+        [_problem_row(problem) for problem in contents.problems],
     )
     connection.executemany(
         "INSERT OR REPLACE INTO watched VALUES(?,?,?,?,?,?)",
-        [(w.path, w.inode, w.mtime_ns, w.size, w.kind, w.listing) for w in contents.watched],
+        [(_stored(w.path), w.inode, w.mtime_ns, w.size, w.kind, w.listing) for w in contents.watched],
     )
+
+
+def _stored(path: str) -> str | bytes:
+    """Return a path as it is stored: bytes where they are not UTF-8, which SQLite's text cannot hold."""
+    try:
+        path.encode()
+    except UnicodeEncodeError:
+        return os.fsencode(path)
+    return path
+
+
+def path_from(stored: str | bytes) -> str:
+    """Return the path a row holds."""
+    return stored if isinstance(stored, str) else os.fsdecode(stored)
+
+
+def _sayable(text: str) -> str:
+    """Return a text with what is no character (a byte of a file name that is not UTF-8) written out."""
+    return text.encode("utf-8", "backslashreplace").decode()
+
+
+def _problem_row(problem: Problem) -> tuple[object, ...]:
+    return tuple(_sayable(value) if isinstance(value, str) else value for value in astuple(problem))
 
 
 def _ability_rows(abilities: Iterable[Descriptor], ready: set[str]) -> list[tuple[Any, ...]]:
@@ -242,7 +267,17 @@ def _playbook_rows(playbooks: Iterable[Playbook], ready: set[str]) -> list[tuple
         text = _text(_plain(book))
         normal = names.normal(book.name)
         rows.append(
-            (number, book.dist, book.name, normal, book.path, text, book.hash, _sha(text), book.dist in ready)
+            (
+                number,
+                book.dist,
+                book.name,
+                normal,
+                _stored(book.path),
+                text,
+                book.hash,
+                _sha(text),
+                book.dist in ready,
+            )
         )
     return rows
 
