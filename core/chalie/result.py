@@ -9,22 +9,24 @@ from typing import Any, Final, Literal, TypeAlias
 
 from attrs import field, frozen
 
-__all__ = ["Scalar", "ToolResult"]
+__all__ = ["Scalar", "ToolResult", "check"]
 
 #: What a meta value may be.
 Scalar: TypeAlias = str | int | float | bool | None
 
 _CODE = re.compile(r"[a-z][a-z0-9]*(?:-[a-z0-9]+)*")
 _META_KEY = re.compile(r"[a-z][a-z0-9_]{0,63}")
-#: Words of the frame's own header; meta cannot stand in for them.
-_TAKEN: Final = frozenset({"status", "code"})
+#: What the host itself says in a frame's first line; meta cannot stand in for it.
+_TAKEN: Final = frozenset({"status", "code", "result", "truncated"})
 _LONGEST_META: Final = 4096
 _LARGEST_INTEGER: Final = 2**63
 
 
 @frozen
 class ToolResult:
-    """The outcome of a call, made by `ToolResult.ok` or `ToolResult.error` and by nothing else.
+    """The outcome of a call, best made by `ToolResult.ok` or `ToolResult.error`.
+
+    Whichever way it is made, it is checked: its parts go into the first line of a frame as they are.
 
     Attributes:
         status: `success` or `error`.
@@ -35,6 +37,10 @@ class ToolResult:
         code: of an error: a stable kebab-case word, one of `chalie.errors.CODES` or the author's own.
         hint: of an error: the next step, or None.
         valid: of an error: what would have been accepted, or empty.
+
+    Raises:
+        TypeError: a part is not of its type.
+        ValueError: a part cannot be shown where it belongs, or belongs to the other status.
     """
 
     status: Literal["success", "error"]
@@ -45,6 +51,9 @@ class ToolResult:
     code: str | None = None
     hint: str | None = None
     valid: tuple[str, ...] = ()
+
+    def __attrs_post_init__(self) -> None:
+        check(self)
 
     @classmethod
     def ok(cls, body: Any = None, rich: Any = None, **meta: Scalar) -> ToolResult:
@@ -59,7 +68,7 @@ class ToolResult:
             TypeError: a meta value is not a string, number, boolean or None.
             ValueError: a meta name or value cannot be shown in one line.
         """
-        return cls("success", body, rich, _checked(meta) if meta else {})
+        return cls("success", body, rich, meta)
 
     @classmethod
     def error(
@@ -84,23 +93,71 @@ class ToolResult:
             TypeError: `message` or `hint` is not text, `valid` is one text, or a meta value is not a scalar.
             ValueError: `code` is not kebab-case, or a meta name or value cannot be shown in one line.
         """
-        if not isinstance(message, str) or not (hint is None or isinstance(hint, str)):
-            raise TypeError("ToolResult.error takes its message and hint as text")
-        if not isinstance(code, str) or not _CODE.fullmatch(code):
-            raise ValueError(f"the code {code!r} is not kebab-case, as in 'unknown-place'")
         if isinstance(valid, str):
             raise TypeError(f"valid is a sequence of texts, as in ({valid!r},), not one text")
         accepted = tuple(str(value) for value in valid)
-        return cls("error", None, None, _checked(meta) if meta else {}, message, code, hint or None, accepted)
+        return cls("error", None, None, meta, message, code, hint, accepted)
+
+
+def check(result: ToolResult) -> None:
+    """Refuse a result that says what no frame can carry, and make its parts plain values of its own.
+
+    Every result is checked as it is made; the host checks those of an ability once more, since the meta of
+    one may have been changed meanwhile.
+
+    Raises:
+        TypeError: a part is not of its type.
+        ValueError: a part cannot be shown where it belongs, or belongs to the other status.
+    """
+    meta = result.meta
+    if meta or type(meta) is not dict:
+        _set(result, "meta", _checked(meta))
+    status = result.status
+    if type(status) is str and status == "success":
+        if result.code is not None or result.hint is not None or result.message != "" or result.valid != ():
+            raise ValueError("a success has no code, message, hint or valid choices: use ToolResult.error")
+    elif type(status) is str and status == "error":
+        _check_error(result)
+    else:
+        raise ValueError(f"the status {status!r:.80} is neither 'success' nor 'error'")
+
+
+_set: Final = object.__setattr__
+
+
+def _check_error(result: ToolResult) -> None:
+    message, code, hint, valid = result.message, result.code, result.hint, result.valid
+    if result.body is not None or result.rich is not None:
+        raise ValueError("an error has neither a body nor a rich payload: say it in its message")
+    if not isinstance(message, str) or not (hint is None or isinstance(hint, str)):
+        raise TypeError("ToolResult.error takes its message and hint as text")
+    if not isinstance(code, str) or not _CODE.fullmatch(code):
+        raise ValueError(f"the code {code!r:.80} is not kebab-case, as in 'unknown-place'")
+    if not isinstance(valid, tuple) or not all(isinstance(choice, str) for choice in valid):
+        raise TypeError("valid is a tuple of texts, as in ('metric', 'imperial')")
+    _set(result, "message", _plain(message))
+    _set(result, "code", _plain(code))
+    _set(result, "hint", _plain(hint) if hint else None)
+    _set(result, "valid", tuple([_plain(choice) for choice in valid]))
+
+
+def _plain(text: str) -> str:
+    """Return a text without what a subclass would make of it."""
+    return text if type(text) is str else str.__str__(text)
 
 
 def _checked(meta: Mapping[str, Any]) -> dict[str, Scalar]:
     """Return `meta` with plain values; refuse what one line of text cannot carry back."""
+    if not isinstance(meta, Mapping):
+        raise TypeError(f"meta is a {type(meta).__name__}, and not a mapping of names to flat values")
     checked: dict[str, Scalar] = {}
     for key, value in meta.items():
+        if not isinstance(key, str):
+            raise TypeError(f"the meta name {key!r:.80} is no text")
+        key = _plain(key)
         if key in _TAKEN or not _META_KEY.fullmatch(key):
-            reason = "is the frame's own word" if key in _TAKEN else "is not a lower-case identifier"
-            raise ValueError(f"the meta name {key!r} {reason}; rename it, as in source= or count=")
+            reason = "is the host's own word" if key in _TAKEN else "is not a lower-case identifier"
+            raise ValueError(f"the meta name {key!r:.80} {reason}; rename it, as in source= or count=")
         checked[key] = _scalar(key, value)
     return checked
 
@@ -113,7 +170,7 @@ def _scalar(key: str, value: Any) -> Scalar:
             raise ValueError(
                 f"meta {key}= has {len(value)} characters, over {_LONGEST_META}: put it in the body"
             )
-        return str(value) if type(value) is str else str.__str__(value)
+        return _plain(value)
     if isinstance(value, int):
         if abs(value) > _LARGEST_INTEGER:
             raise ValueError(f"meta {key}= is beyond 64 bits: pass it as text")

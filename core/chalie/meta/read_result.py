@@ -92,7 +92,7 @@ class ReadResult(Ability):
         offset, limit = int(params.get("offset", 0)), int(params.get("limit", PAGE))
         page = text[offset : offset + limit]
         end = offset + len(page)
-        facts: dict[str, Any] = {"result": handle, "offset": offset, "total": len(text)}
+        facts: dict[str, Any] = {"id": handle, "offset": offset, "total": len(text)}
         if end < len(text):
             facts["next"] = end
         return ToolResult.ok(page, **facts)
