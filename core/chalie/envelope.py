@@ -11,9 +11,8 @@
     [end:memory]
 
 There is exactly one frame around any text. Whatever could be read as the beginning or end of a frame, in
-whichever case and with whatever blanks, gets a `~` after its bracket: `[~end:weather]`. Text that holds such
-a `~` already gets one more, so `parse` gives every text back as it was. It is `~` and not a backslash because
-a JSON body then stays JSON for a reader that does not undo it.
+whichever case or letters and with whatever blanks, gets a `~` after its bracket: `[~end:weather]` (see
+`chalie.markers`). `parse` gives every text back as it was.
 """
 
 from __future__ import annotations
@@ -25,29 +24,14 @@ from typing import Any, Literal
 
 from attrs import field, frozen
 
+from . import markers
 from .result import Scalar, ToolResult
 
 __all__ = ["Frame", "body_text", "cut", "parse", "render"]
 
-# Blanks, and characters that are not drawn at all, which may stand anywhere in a look-alike marker.
-_GAP = (
-    "[\\s\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180e"
-    "\u200b-\u200f\u2028-\u202f\u2060-\u206f\ufe00-\ufe0f\ufeff]*+"
-)
-_END = _GAP.join(["", "e", "n", "d", "[:\uff1a]"])
-_BEGIN = r"[^\[\]\uff3b\uff3d\\~(\"\n]*\(" + _GAP.join(["", *"status", "="])
-_MARKER = rf"(?={_GAP}(?:{_END}|{_BEGIN}))"
-_TO_ESCAPE = re.compile(rf"([\[\uff3b]~*){_MARKER}", re.IGNORECASE)
-_TO_RESTORE = re.compile(rf"([\[\uff3b]~*)~{_MARKER}", re.IGNORECASE)
-_UNESCAPED = re.compile(rf"[\[\uff3b]{_MARKER}", re.IGNORECASE)
-# The lines of an error that are not its message.
-_LINE_START = "(?<![^\n\r\x0b\x0c\x1c-\x1e\x85\u2028\u2029])"
-_LABEL_TO_ESCAPE = re.compile(rf"{_LINE_START}(~*(?:hint|valid){_GAP}[:\uff1a])", re.IGNORECASE)
-_LABEL_TO_RESTORE = re.compile(rf"{_LINE_START}~(~*(?:hint|valid){_GAP}[:\uff1a])", re.IGNORECASE)
-
 _PLAIN_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.:/-]*")
 _PLAIN_WORD = re.compile(r"[A-Za-z_][A-Za-z0-9_./-]*")
-_UNPLAIN = r"\"|~\[\]\uff3b\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff"
+_UNPLAIN = r"\"|~\[\]\uff3b\ufe47\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff"
 _PLAIN_CHOICE = re.compile(rf"[^\s{_UNPLAIN}](?:[^{_UNPLAIN}]*[^\s{_UNPLAIN}])?")
 _TOKEN_OF_META = re.compile(r"[^,)\n]*")
 _ADDRESS = re.compile(r"\bat 0x[0-9a-fA-F]+")
@@ -102,7 +86,7 @@ def render(name: str, result: ToolResult, *, meta_extra: Iterable[tuple[str, Sca
     head.extend(f"{key}={_meta_text(value)}" for key, value in meta.items())
     content = body_text(result.body) if result.status == "success" else _error_text(result)
     first = f"[{title}({', '.join(head)})]\n"
-    return f"{first}{_escaped(content)}\n[end:{title}]" if content else f"{first}[end:{title}]"
+    return f"{first}{markers.escaped(content)}\n[end:{title}]" if content else f"{first}[end:{title}]"
 
 
 def parse(text: str) -> Frame:
@@ -124,9 +108,9 @@ def parse(text: str) -> Frame:
         content = rest[: -len(end) - 1]
     else:
         raise ValueError(f"the frame does not end with {end}")
-    if _UNESCAPED.search(content):
+    if markers.has_marker(content):
         raise ValueError("the frame holds another frame's marker")
-    content = _TO_RESTORE.sub(r"\1", content)
+    content = markers.restored(content)
     status = meta.pop("status", None)
     if status == "success":
         return Frame(name, "success", content, meta)
@@ -151,14 +135,10 @@ def _meta_text(value: Scalar) -> str:
     return json.dumps(value)
 
 
-def _escaped(text: str) -> str:
-    return _TO_ESCAPE.sub(r"\1~", text) if "[" in text or "\uff3b" in text else text
-
-
 def _error_text(result: ToolResult) -> str:
-    lines = [_LABEL_TO_ESCAPE.sub(r"~\1", _encodable(result.message))]
+    lines = [markers.labels_escaped(_encodable(result.message))]
     if result.hint is not None:
-        lines.append("hint: " + _LABEL_TO_ESCAPE.sub(r"~\1", _encodable(result.hint)))
+        lines.append("hint: " + markers.labels_escaped(_encodable(result.hint)))
     if result.valid:
         choices = (v if _PLAIN_CHOICE.fullmatch(v) else _quoted(v) for v in result.valid)
         lines.append("valid: " + " | ".join(choices))
@@ -218,8 +198,8 @@ def _read_error(content: str) -> tuple[str, str | None, tuple[str, ...]]:
         content, valid = head[1:], _read_choices(choices)
     head, found, advice = ("\n" + content).rpartition("\nhint: ")
     if found:
-        content, hint = head[1:], _LABEL_TO_RESTORE.sub(r"\1", advice)
-    return _LABEL_TO_RESTORE.sub(r"\1", content), hint, valid
+        content, hint = head[1:], markers.labels_restored(advice)
+    return markers.labels_restored(content), hint, valid
 
 
 def _read_choices(text: str) -> tuple[str, ...]:
