@@ -64,6 +64,53 @@ def test_the_limit_holds_on_every_way_to_run(
     assert codes == ["timed-out"] * 3
 
 
+def test_the_limit_covers_the_making_of_text_out_of_a_body_on_every_way_to_run(
+    inside: Inside, monkeypatch: pytest.MonkeyPatch, gate: threading.Event
+) -> None:
+    class Slow:
+        def __str__(self) -> str:
+            gate.wait(30)
+            return "late"
+
+    async def late() -> ToolResult:
+        return ToolResult.ok([Slow()])
+
+    turn = inside.turn(
+        inside.add(doing(monkeypatch, lambda: ToolResult.ok([Slow()])), time_limit_s=0.05),
+        inside.add(doing_async(monkeypatch, late), time_limit_s=0.05),
+    )
+    codes = [inside.call(turn, "doing").code, inside.call(turn, "doing_async").code]
+
+    async def both() -> list[str | None]:
+        frames = [await inside.acall(turn, "doing"), await inside.acall(turn, "doing_async")]
+        return [frame.code for frame in frames]
+
+    assert codes + asyncio.run(both()) == ["timed-out"] * 4
+
+
+def test_a_body_whose_objects_raise_what_ends_programs_costs_its_call_alone(
+    inside: Inside, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Ends:
+        def __str__(self) -> str:
+            raise SystemExit(3)
+
+    async def ends() -> ToolResult:
+        return ToolResult.ok([Ends()])
+
+    turn = inside.turn(
+        inside.add(doing(monkeypatch, lambda: ToolResult.ok([Ends()]))),
+        inside.add(doing_async(monkeypatch, ends)),
+    )
+    frames = [
+        inside.call(turn, "doing"),
+        inside.call(turn, "doing_async"),
+        asyncio.run(inside.acall(turn, "doing")),
+        asyncio.run(inside.acall(turn, "doing_async")),
+    ]
+    assert [frame.code for frame in frames] == ["unhandled-exception"] * 4
+
+
 def test_an_async_ability_that_blocks_the_hosts_loop_is_left_behind_with_it(
     inside: Inside, monkeypatch: pytest.MonkeyPatch, gate: threading.Event
 ) -> None:

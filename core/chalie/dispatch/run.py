@@ -7,11 +7,15 @@ import functools
 import inspect
 import signal
 import threading
+import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Final
 
+from attrs import evolve
+
+from ..envelope import body_text
 from ..errors import ArgumentRefused
-from ..result import ToolResult
+from ..result import ToolResult, check
 from .pool import Busy, Cancelled, Pool, TimedOut
 from .refusals import Ended, busy, cancelled, described, timed_out
 from .state import CancelToken
@@ -106,7 +110,10 @@ class Runner:
             if work.remote is not None:
                 ended = work.remote(limit_s, token)
             elif work.is_async:
+                begun = time.monotonic()
                 ended = self._loop_thread().run(lambda: _run_async(work), limit_s, token)
+                if not _is_text(ended.result.body):
+                    ended = self._told(work, ended, limit_s, begun, token)
             elif limit_s is None:
                 ended = run_here(work)
             else:
@@ -128,7 +135,11 @@ class Runner:
                     raise Busy
                 from .loop import supervise
 
+                begun = time.monotonic()
                 ended = await supervise(lambda: _run_async(work), limit_s, token, self._strays)
+                if not _is_plain(ended.result.body):  # objects of the ability must not hold up the loop
+                    told = self.pool.submit(lambda: told_here(work, ended))
+                    ended = await told.aresult(_left(limit_s, begun), token)
             else:
                 ended = await self.pool.submit(lambda: run_here(work)).aresult(limit_s, token)
         except (TimedOut, Cancelled, Busy) as error:
@@ -144,6 +155,14 @@ class Runner:
             self._closed = True
             if self._loops is not None:
                 self._loops.close()
+
+    def _told(
+        self, work: Work, ended: Ended, limit_s: float | None, begun: float, token: CancelToken
+    ) -> Ended:
+        """Make text of a body within what is left of the time limit."""
+        if limit_s is None:
+            return told_here(work, ended)
+        return self.pool.submit(lambda: told_here(work, ended)).result(_left(limit_s, begun), token)
 
     def _loop_thread(self) -> LoopThread:
         with self._making:
@@ -165,12 +184,62 @@ def run_here(work: Work) -> Ended:
         KeyboardInterrupt: a person pressed Ctrl-C; one that the ability raised itself is its failure.
     """
     try:
-        value = work.start()
+        ended = judged(work.name, work.start())
     except BaseException as error:  # SystemExit and the like must not end the host
         if isinstance(error, KeyboardInterrupt) and was_pressed(error):
             raise
         return failed(work.name, error)
-    return judged(work.name, value)
+    return ended if _is_text(ended.result.body) else told_here(work, ended)
+
+
+def told_here(work: Work, ended: Ended) -> Ended:
+    """Return an end with its body as the text that will be shown.
+
+    The objects in a body are the ability's own and may take as long, or raise what they like, when they are
+    made text; so that belongs to the run.
+
+    Raises:
+        KeyboardInterrupt: a person pressed Ctrl-C.
+    """
+    try:
+        return Ended(evolve(ended.result, body=body_text(ended.result.body)), ended.detail)
+    except BaseException as error:
+        if isinstance(error, KeyboardInterrupt) and was_pressed(error):
+            raise
+        return failed(work.name, error)
+
+
+def _is_text(body: Any) -> bool:
+    return body is None or type(body) is str
+
+
+#: values of a body that are looked at to see whether it is plain.
+_MOST_PLAIN: Final = 1000
+_ATOMS: Final = frozenset({str, int, float, bool, type(None)})
+
+
+def _is_plain(body: Any) -> bool:
+    """Return whether a body is small and plain JSON: no code of the ability's runs when it is made text."""
+    pending, looked = [body], 0
+    while pending:
+        value = pending.pop()
+        looked += 1
+        if looked > _MOST_PLAIN:
+            return False
+        if type(value) is list or type(value) is tuple:
+            pending.extend(value[:_MOST_PLAIN])
+        elif type(value) is dict:
+            if len(value) > _MOST_PLAIN or any(type(key) is not str for key in value):
+                return False
+            pending.extend(value.values())
+        elif type(value) not in _ATOMS:
+            return False
+    return True
+
+
+def _left(limit_s: float | None, begun: float) -> float | None:
+    """Return the seconds that are left of a limit, never none at all."""
+    return None if limit_s is None else max(0.001, begun + limit_s - time.monotonic())
 
 
 async def _run_async(work: Work) -> Ended:
@@ -192,7 +261,11 @@ async def _run_async(work: Work) -> Ended:
 
 def judged(name: str, value: Any) -> Ended:
     """Return an ability's own result, or the refusal of anything else."""
-    if isinstance(value, ToolResult):
+    if type(value) is ToolResult:
+        try:
+            check(value)
+        except Exception as error:
+            return _not_canonical(name, "a result that says what it may not", str(error), described(error))
         return Ended(value)
     kind = "nothing" if value is None else f"a value of type {type(value).__name__}"
     advice = "the package's author must return a ToolResult from run()."
@@ -201,12 +274,14 @@ def judged(name: str, value: Any) -> Ended:
         kind, advice = "a coroutine", "the package's author must declare run() as `async def`."
     elif isinstance(value, type) and issubclass(value, BaseException):
         kind = f"the exception class {value.__name__}"
+    return _not_canonical(name, f"{kind} instead of a result", advice, f"run() returned {kind}")
+
+
+def _not_canonical(name: str, what: str, advice: str, detail: str) -> Ended:
     result = ToolResult.error(
-        f"{name} returned {kind} instead of a result",
-        code="non-canonical-result",
-        hint=f"do not retry; {advice}",
+        f"{name} returned {what}", code="non-canonical-result", hint=f"do not retry; {advice}"
     )
-    return Ended(result, f"run() returned {kind}")
+    return Ended(result, detail)
 
 
 def failed(name: str, error: BaseException) -> Ended:
