@@ -168,7 +168,8 @@ def test_lint_names_rows_that_do_not_do_what_they_seem_to(chalie: Chalie, home: 
     ]
     for permission, package, setting in given:
         assert (
-            chalie("permissions", "set", "chat", permission, setting, "--package", package).code == exits.OK
+            chalie("permissions", "set", "chat", permission, setting, "--package", package, "--force").code
+            == exits.OK
         )
     rows = chalie("permissions", "lint", "--json").json
     assert {row["permission"]: row["reason"] for row in rows} == {

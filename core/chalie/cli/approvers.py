@@ -13,15 +13,16 @@ __all__ = ["command"]
 
 
 @click.group("approvers", invoke_without_command=True)
+@as_json
 @click.pass_context
-def command(context: click.Context) -> None:
+def command(context: click.Context, json_: bool) -> None:
     """List, add and remove approver tokens.
 
     Whoever holds a token may approve calls, set permissions and enable packages, by CHALIE_APPROVER_TOKEN in
     the environment. Never give one to an agent.
     """
     if context.invoked_subcommand is None:
-        context.invoke(list_)
+        context.invoke(list_, json_=json_)
 
 
 @command.command("list")
@@ -30,10 +31,7 @@ def command(context: click.Context) -> None:
 def list_(context: click.Context, json_: bool = False) -> int:
     """List the approvers; their tokens are not kept and cannot be shown."""
     with opened(context, settle=False) as host:
-        rows = [
-            {"label": row.label, "by": row.by, "at": row.at.isoformat()}
-            for row in host.ledger.approvers.list()
-        ]
+        rows = [{"label": row.label, "by": row.by, "at": row.at} for row in host.ledger.approvers.list()]
     if json_:
         emit(rows)
     elif rows:

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from .completion import packages
 from .enable import powers, row
 from .opening import opened
 from .proof import proven
@@ -17,7 +18,7 @@ __all__ = ["command"]
 
 
 @click.command("disable")
-@click.argument("names", nargs=-1, required=True, metavar="NAME...")
+@click.argument("names", nargs=-1, required=True, metavar="NAME...", shell_complete=packages)
 @click.pass_context
 def command(context: click.Context, names: tuple[str, ...]) -> int:
     """Disable packages: nothing of them is parsed, imported or loaded any more.

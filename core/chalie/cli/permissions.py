@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
 
 import click
 
+from ..catalogue.installed import normalise
 from ..errors import ChalieError
 from ..gate.display import escaped
-from . import exits
+from ..pins import OWN, own_descriptors
+from . import exits, lookup
+from .completion import channels, packages, permissions
 from .opening import opened
 from .output import as_json, emit, note, table
 from .proof import proven
@@ -22,8 +26,9 @@ __all__ = ["command"]
 
 
 @click.group("permissions", invoke_without_command=True)
+@as_json
 @click.pass_context
-def command(context: click.Context) -> None:
+def command(context: click.Context, json_: bool) -> None:
     """List, set and remove what tools may do.
 
     A row says allow, ask or deny for one channel, package and permission (`email`, or `email.send`). Where
@@ -31,33 +36,63 @@ def command(context: click.Context) -> None:
     specific counts, but a deny that covers the call goes before everything.
     """
     if context.invoked_subcommand is None:
-        context.invoke(list_)
+        context.invoke(list_, json_=json_)
 
 
 @command.command("list")
-@click.option("--channel", help="Only rows of this channel.")
-@click.option("--package", help="Only rows of this package.")
+@click.option("--channel", help="Only rows of this channel.", shell_complete=channels)
+@click.option("--package", help="Only rows of this package.", shell_complete=packages)
 @as_json
 @click.pass_context
 def list_(
     context: click.Context, channel: str | None = None, package: str | None = None, json_: bool = False
 ) -> int:
-    """List the rows in force, and what was asked for without one."""
+    """List the rows in force, what was asked for without one, and what the host allows by itself.
+
+    The host's own table is marked `host`; a row that a person sets goes before it.
+    """
     with opened(context, settle=False) as host:
         rows = [
-            (row, host.snapshot.state(row.package) not in (None, "missing"))
+            _facts(row, host.snapshot.state(row.package) not in (None, "missing"))
             for row in host.ledger.permissions.list(asked=True)
-            if channel in (None, row.channel) and package in (None, row.package)
         ]
+        rows = [
+            row
+            for row in [*rows, *own_rows(host, rows)]
+            if channel in (None, row["channel"]) and package in (None, row["package"])
+        ]
+        if not rows and channel is not None:
+            lookup.channel(host, channel)
     if json_:
-        emit([_facts(row, installed) for row, installed in rows])
-    elif rows:
-        columns = ("channel", "package", "permission", "setting", "until", "by", "installed")
-        facts = [_facts(row, installed) for row, installed in rows]
-        table(columns, [[fact[column] for column in columns] for fact in facts])
+        emit(rows)
     else:
-        note("no permission has been set or asked for yet")
+        columns = ("channel", "package", "permission", "setting", "until", "by", "installed")
+        table(columns, [[row[column] for column in columns] for row in rows])
+        if all(row["by"] == "host" for row in rows):
+            note("no permission has been set or asked for yet; rows by `host` are its own table")
     return exits.OK
+
+
+def own_rows(host: Host, set_by_people: Sequence[Mapping[str, object]]) -> list[dict[str, object]]:
+    """Return the host's own table as rows: what is allowed on every policy channel where nobody said else."""
+    from ..gate.gate import INTERNAL
+
+    said = {(row["channel"], row["package"], row["permission"]) for row in set_by_people if row["by"]}
+    return [
+        {
+            "channel": channel.name,
+            "package": dist,
+            "permission": name,
+            "setting": "internal",
+            "until": None,
+            "by": "host",
+            "installed": dist == OWN or host.snapshot.state(dist) == "ready",
+        }
+        for channel in host.channels.values()
+        if channel.name == channel.policy
+        for dist, name in sorted(INTERNAL)
+        if (channel.name, dist, name) not in said
+    ]
 
 
 def _facts(row: PermissionRow, installed: bool) -> dict[str, object]:
@@ -66,17 +101,22 @@ def _facts(row: PermissionRow, installed: bool) -> dict[str, object]:
         "package": row.package,
         "permission": row.permission,
         "setting": row.setting.value,
-        "until": row.until.isoformat() if row.until else None,
+        "until": row.until,
         "by": row.by or "nobody yet",
         "installed": installed,
     }
 
 
 @command.command("set")
-@click.argument("channel")
-@click.argument("permission")
+@click.argument("channel", shell_complete=channels)
+@click.argument("permission", shell_complete=permissions)
 @click.argument("setting", type=click.Choice(["allow", "ask", "deny"]))
-@click.option("--package", help="The package that owns the tool; needed where several do.")
+@click.option(
+    "--package", help="The package that owns the tool; needed where several do.", shell_complete=packages
+)
+@click.option(
+    "--force", is_flag=True, help="Set it although the package as installed has no such permission."
+)
 @click.option("--for", "minutes", type=click.IntRange(min=1), metavar="MINUTES", help="Only for so long.")
 @click.pass_context
 def set_(
@@ -85,6 +125,7 @@ def set_(
     permission: str,
     setting: str,
     package: str | None,
+    force: bool,
     minutes: int | None,
 ) -> int:
     """Set PERMISSION on CHANNEL to allow, ask or deny.
@@ -95,34 +136,60 @@ def set_(
     or an approver token.
     """
     with opened(context, settle=False) as host:
+        channel = _policy(host, channel)
         by = proven(host)
-        owner = package or owner_of(host, permission)
+        owner = _owner(package, permission) if package else owner_of(host, permission)
+        installed = known(host, owner, permission, force=force)
         until = datetime.now(UTC) + timedelta(minutes=minutes) if minutes else None
         pin = host.approvals.pin(owner, permission.partition(".")[0]) if setting == "allow" else None
         pins = () if pin is None else (pin,)
         try:
-            host.ledger.permissions.set(
-                _policy(host, channel), owner, permission, setting, by=by, until=until, pins=pins
-            )
+            host.ledger.permissions.set(channel, owner, permission, setting, by=by, until=until, pins=pins)
         except ValueError as error:
             raise click.UsageError(str(error)) from error
     click.echo(
         f"{channel}: {owner}:{permission} is now {setting}" + (f" for {minutes} min" if minutes else "")
     )
+    if not installed:
+        note(f"nothing installed has that permission yet; the row counts when {owner} brings it")
     return exits.OK
 
 
+def known(host: Host, dist: str, permission: str, *, force: bool) -> bool:
+    """Whether an installed package has a permission; of one that is not installed nobody knows yet.
+
+    Raises:
+        ChalieError: it is installed and has no such tool or action; the message lists those it has.
+    """
+    tools = [item for item in own_descriptors().values() if item.dist == dist] or list(host.snapshot.of(dist))
+    if not tools or (dist != OWN and host.snapshot.state(dist) != "ready"):
+        return False
+    has = sorted({item.name for item in tools} | {each for item in tools for each, _ in item.permissions()})
+    if permission in has:
+        return True
+    if force:
+        return False
+    near = lookup.nearest(permission, has)
+    raise ChalieError(
+        f"{dist} has no permission {permission}; it has {', '.join(has)}",
+        code="unknown-action",
+        hint=(f"did you mean {near}? " if near else "") + "To set it all the same: --force",
+    )
+
+
 @command.command("remove")
-@click.argument("channel")
-@click.argument("permission")
-@click.option("--package", help="The package that owns the tool; needed where several do.")
+@click.argument("channel", shell_complete=channels)
+@click.argument("permission", shell_complete=permissions)
+@click.option(
+    "--package", help="The package that owns the tool; needed where several do.", shell_complete=packages
+)
 @click.pass_context
 def remove(context: click.Context, channel: str, permission: str, package: str | None) -> int:
     """Remove the row of PERMISSION on CHANNEL; the gate asks again. Exit code 1 if there was none."""
     with opened(context, settle=False) as host:
-        by = proven(host)
         channel = _policy(host, channel)
-        owners = [package] if package else _owners_with_a_row(host, channel, permission)
+        by = proven(host)
+        owners = [_owner(package, permission)] if package else _owners_with_a_row(host, channel, permission)
         if len(owners) > 1:
             raise click.UsageError(f"several packages have that row; add --package: {', '.join(owners)}")
         found = bool(owners) and host.ledger.permissions.remove(channel, owners[0], permission, by=by)
@@ -169,13 +236,17 @@ def owner_of(host: Host, permission: str) -> str:
     """
     name = permission.partition(".")[0]
     owners = sorted({found.dist for found in host.snapshot.owners(name)})
+    if not owners and name in own_descriptors():
+        return OWN
     if len(owners) == 1:
         return owners[0]
     if not owners:
+        near = lookup.nearest(name, [item.name for _, item in host.snapshot.abilities()])
+        meant = f"did you mean {near}? " if near else ""
         raise ChalieError(
             f"no installed package has a tool named {name!r}",
             code="unknown-tool",
-            hint="name the package to set it all the same: --package NAME",
+            hint=f"{meant}To set it for one that is not installed, name its package: --package NAME",
         )
     raise ChalieError(
         f"several packages have a tool named {name!r}: {', '.join(owners)}",
@@ -191,13 +262,9 @@ def _owners_with_a_row(host: Host, channel: str, permission: str) -> list[str]:
 
 def _policy(host: Host, channel: str) -> str:
     """Return the policy channel whose rows apply on a channel; a delegate has none of its own."""
-    from ..channels import channel_named
+    return host.channels[lookup.channel(host, channel, policy=True)].policy
 
-    found = channel_named(host.channels, channel)
-    if found.delegate:
-        raise ChalieError(
-            f"{channel} takes the permissions of the turn that opens it",
-            code="bad-config",
-            hint="set it on a policy channel: chat, subconscious or external_agent",
-        )
-    return found.policy
+
+def _owner(package: str, permission: str) -> str:
+    """Return a package's name as rows hold it; an MCP server's is its own spelling."""
+    return package if permission.startswith("_mcp_") else normalise(package)

@@ -64,6 +64,19 @@ class Program(click.Group):
             return command
         return self._plugins(context).get(name)
 
+    def resolve_command(
+        self, context: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """Find the command, or say which one was probably meant."""
+        from .lookup import nearest
+
+        begun = context.resilient_parsing or not args or args[0].startswith("-")
+        if not begun and self.get_command(context, args[0]) is None:
+            near = nearest(args[0], self.list_commands(context))
+            advice = f"did you mean {near}?" if near else "see `chalie --help`"
+            raise click.UsageError(f"there is no command {args[0]!r}; {advice}", context)
+        return super().resolve_command(context, args)
+
     def format_commands(self, context: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the list of commands without importing any of the host's own."""
         with formatter.section("Commands"):
