@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import shutil
 import sys
 import threading
 import time
@@ -18,7 +19,7 @@ from chalie.catalogue.footprint import Footprint
 from chalie.catalogue.generations import Generation, Generations
 from chalie.catalogue.watch import Watch
 from chalie.config import Config, environment_key, import_paths, save_package_option
-from chalie.errors import ChalieError
+from chalie.errors import ChalieError, IndexUnreadable
 from chalie.ledger import Ledger
 
 from tests.support import packages
@@ -381,15 +382,135 @@ def test_many_threads_open_turns_while_a_package_comes(real: Place) -> None:
     assert len(running.telling.told) == 1
 
 
-def test_a_build_that_cannot_be_written_says_why(real: Place) -> None:
+def test_a_build_that_cannot_be_written_says_why(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
+    upkeep = Upkeep(Config.load(place.home), paths=place.paths)
+    monkeypatch.setattr(upkeep, "_generations", Generations(Path("/dev/null/generations/key")))
+    with pytest.raises(IndexUnreadable, match="/dev/null/generations/key cannot be written") as caught:
+        upkeep.current()
+    assert "CHALIE_HOME" in (caught.value.hint or "")
+    assert upkeep.failure is caught.value
+
+
+def test_a_build_that_becomes_impossible_leaves_the_last_generation(real: Place) -> None:
     real.install("tool")
-    home = real.home
     running = started(real)
-    (home / "generations").mkdir(exist_ok=True)
-    root = Generations(home / "generations").root / running.upkeep._generations.root.name
-    root.write_text("a file where the folder should be")
-    with pytest.raises((ChalieError, OSError), match=r"cannot|exists"):
-        running.upkeep.current()
+    running.until(["tool"])
+    known = running.upkeep._generations
+    running.upkeep._generations = Generations(Path("/dev/null/generations/key"))
+    running.upkeep.stale(DIST)
+    assert running.upkeep.current().id == known.current_id()
+    assert running.upkeep.failure is not None and "cannot be written" in running.upkeep.failure.message
+
+
+def garbage(root: Path) -> None:
+    (root / "CURRENT").write_bytes(b"\xff\xfe")
+
+
+def escape(root: Path) -> None:
+    (root / "CURRENT").write_text("../../elsewhere")
+
+
+def folder(root: Path) -> None:
+    (root / "CURRENT").unlink()
+    (root / "CURRENT").mkdir()
+    (root / "CURRENT.new").mkdir()
+
+
+def pipe(root: Path) -> None:
+    (root / "CURRENT").unlink()
+    os.mkfifo(root / "CURRENT")
+
+
+def deep(root: Path) -> None:
+    (root / (root / "CURRENT").read_text().strip() / "manifest.json").write_text("[" * 200_000)
+
+
+def foreign(root: Path) -> None:
+    manifest = root / (root / "CURRENT").read_text().strip() / "manifest.json"
+    manifest.write_text(manifest.read_text().replace('"files": {', '"files": {"x": 3, '))
+
+
+def file_for_all(root: Path) -> None:
+    shutil.rmtree(root.parent)
+    root.parent.write_text("x")
+
+
+def file_for_one(root: Path) -> None:
+    shutil.rmtree(root)
+    root.write_text("x")
+
+
+def folders_for_files(root: Path) -> None:
+    shutil.rmtree(root)
+    (root / "build.lock").mkdir(parents=True)
+    (root / "build.log").mkdir()
+
+
+DAMAGES = [garbage, escape, folder, pipe, deep, foreign, file_for_all, file_for_one, folders_for_files]
+
+
+@pytest.mark.parametrize("damage", DAMAGES)
+def test_whatever_happened_to_the_generations_a_build_makes_new_ones(
+    place: Place, damage: Callable[[Path], None], capsys: pytest.CaptureFixture[str]
+) -> None:
+    place.install("tool")
+    root = place.build().path.parent
+    damage(root)
+    if damage is not folders_for_files:
+        with pytest.raises(IndexUnreadable, match="cannot be used"):
+            Generations(root).current()
+    generation = place.build()
+    assert names(generation) == ["tool"]
+    assert Generations(root).current_id() == generation.id
+    assert ("everything is read again" in capsys.readouterr().err) == (
+        damage not in (file_for_all, file_for_one, folders_for_files)
+    )
+    assert {entry.name for entry in root.iterdir() if entry.is_dir()} - {generation.id} <= {
+        entry.name for entry in root.iterdir() if ".aside-" in entry.name
+    }
+
+
+@pytest.mark.parametrize("damage", [garbage, deep, file_for_all])
+def test_a_running_host_and_the_next_one_get_over_damage(real: Place, damage: Callable[[Path], None]) -> None:
+    real.install("tool")
+    running = started(real)
+    running.until(["tool"])
+    damage(running.upkeep._generations.root)
+    first = running.upkeep.current()
+    assert names(first) == ["tool"]  # what it holds open is still good
+    if damage is not deep:  # only a new host reads the manifest again
+        assert running.upkeep.failure is not None
+    started(real).until(["tool"])
+    running.upkeep.refresh()
+    running.until(["tool"])
+    assert Generations(running.upkeep._generations.root).current() is not None
+
+
+def test_a_damaged_pointer_removes_no_generation_before_a_new_one_is_there(
+    place: Place, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    place.install("tool")
+    first = place.build()
+    garbage(first.path.parent)
+    monkeypatch.setattr(building, "publish", lambda *_, **__: pytest.fail("no room"))
+    first.close()
+    with pytest.raises(pytest.fail.Exception):
+        place.build()
+    assert (first.path / tables.FILE).exists()
+
+
+def test_the_last_words_of_a_build_that_died_are_told(
+    place: Place, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    broken = tmp_path / "broken"
+    broken.mkdir()
+    (broken / "filelock.py").write_text("raise ImportError('this filelock is of another Python')")
+    upkeep = Upkeep(Config.load(place.home), paths=[str(broken), *place.paths])
+    with pytest.raises(ChalieError) as caught:
+        upkeep.current()
+    assert "with status 1: ImportError: this filelock is of another Python" in caught.value.message
+    log = upkeep._generations.root / "build.log"
+    assert str(log) in (caught.value.hint or "") and "Traceback" in log.read_text()
 
 
 def test_building_for_another_import_path_leaves_this_one_alone(place: Place, tmp_path: Path) -> None:

@@ -132,8 +132,11 @@ def enabled_plugins(config: Config, ledger: Ledger, snapshot: Snapshot) -> Plugi
         found = read(Path(row.path)) if row is not None else None
         if row is None or not isinstance(found, Distribution):
             continue
-        now = found.footprint()
-        files_hash = row.files_hash if now.stamp == row.stamp else now.files_hash()
+        try:
+            now = found.footprint()
+            files_hash = row.files_hash if now.stamp == row.stamp else now.files_hash()
+        except Exception:  # the next build says what is wrong with its files
+            continue
         if ledger.enabled.is_enabled(dist, files_hash, environment):
             hashes[dist] = files_hash
     enabled = [point for point in points if point.dist in hashes]
@@ -245,14 +248,23 @@ class Upkeep:
             if not self._due():
                 return None
             self._stale = False
-            self._child = BuildProcess(self._config.home, self._paths, self._generations.root)
+            try:
+                self._child = BuildProcess(self._config.home, self._paths, self._generations.root)
+            except IndexUnreadable as error:
+                self._failed(error)
+                if self._generation is None:
+                    raise
             return self._child
 
     def _ended(self, child: BuildProcess) -> None:
         self._child = None
-        self.failure = child.error
+        self.failure = None
         if child.error is not None:
-            self._failed_at = time.monotonic()
+            self._failed(child.error)
+
+    def _failed(self, error: ChalieError) -> None:
+        self.failure = error
+        self._failed_at = time.monotonic()
 
     def _due(self) -> bool:
         if time.monotonic() - self._failed_at < _BACK_OFF_S and self._generation is not None:
@@ -269,8 +281,11 @@ class Upkeep:
                 if before is not None and not before.damaged and self._generations.current_id() == before.id:
                     return
                 newest = self._generations.current()
-            except IndexUnreadable:
-                # Nobody can use it, so it is as good as none: a build is started, and its failure is told.
+            except IndexUnreadable as error:
+                # Nobody can use it, so it is as good as none: a build is started, and until it has ended well
+                # this is what is told.
+                self.failure = self.failure or error
+                self._stale = True
                 newest = None
             if newest is None or (before is not None and newest.id == before.id):
                 return

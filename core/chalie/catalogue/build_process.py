@@ -9,12 +9,16 @@ import threading
 import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from ..errors import ChalieError
 from .footprint import QUIET_S
+from .generations import LOG, Generations, unwritable
 
 __all__ = ["BuildProcess"]
+
+#: bytes at the end of its log that are looked at for its last words
+_TAIL: Final = 4096
 
 
 class BuildProcess:
@@ -24,6 +28,9 @@ class BuildProcess:
         home: the home's folder.
         paths: the import path to look at.
         root: where it publishes, and keeps what it says of failures nobody expected.
+
+    Raises:
+        IndexUnreadable: nothing can be written there.
 
     Attributes:
         reading: the distributions it waits for or reads.
@@ -41,19 +48,23 @@ class BuildProcess:
         self._news = threading.Condition()
         self.done = False
         own = str(Path(__file__).parents[2])
-        root.mkdir(mode=0o700, parents=True, exist_ok=True)
-        self._log = root / "build.log"
-        with self._log.open("wb") as log:
-            self.process = subprocess.Popen(
-                [sys.executable, "-P", "-m", "chalie.build"],
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-                stderr=log,
-                cwd=home,
-                env={**os.environ, "PYTHONPATH": os.pathsep.join([*paths, own])},
-                # What it publishes is for every process of the home, so it outlives the one that started it.
-                start_new_session=True,
-            )
+        Generations(root).make()
+        self._log = root / LOG
+        try:
+            with self._log.open("wb") as log:
+                self.process = subprocess.Popen(
+                    [sys.executable, "-P", "-m", "chalie.build"],
+                    stdin=subprocess.PIPE,
+                    stdout=subprocess.PIPE,
+                    stderr=log,
+                    cwd=home,
+                    env={**os.environ, "PYTHONPATH": os.pathsep.join([*paths, own])},
+                    # What it publishes is for every process of the home, so it outlives the one that
+                    # started it.
+                    start_new_session=True,
+                )
+        except OSError as error:
+            raise unwritable(root, error) from error
         task = {"home": str(home), "paths": list(paths)}
         threading.Thread(target=self._follow, args=(json.dumps(task).encode(),), daemon=True).start()
 
@@ -71,14 +82,25 @@ class BuildProcess:
         status = process.wait()
         with self._news:
             if status != 0 and self.error is None:
+                said = self._last_words()
                 self.error = ChalieError(
-                    f"the process that reads installed packages ended with status {status}",
+                    f"the process that reads installed packages ended with status {status}: {said}",
                     code="index-unreadable",
-                    hint=f"see {self._log}, or run `chalie index`",
+                    hint=f"{self._log} has the whole of it; `chalie index` builds again and shows it here",
                 )
             self.reading = () if self.error is None else self.reading
             self.done = True
             self._news.notify_all()
+
+    def _last_words(self) -> str:
+        """Return the last line it wrote on standard error: of a traceback, the error."""
+        try:
+            with self._log.open("rb") as log:
+                log.seek(max(0, log.seek(0, os.SEEK_END) - _TAIL))
+                lines = log.read().decode("utf-8", "replace").strip().splitlines()
+        except OSError:
+            lines = []
+        return lines[-1].strip()[:300] if lines else "it said nothing"
 
     def _told(self, line: Mapping[str, Any]) -> None:
         with self._news:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 import time
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
@@ -87,7 +88,9 @@ class Building:
             previous = self._generations.current()
             if previous is not None:
                 previous.verified(FILE)
-        except IndexUnreadable:
+        except IndexUnreadable as error:
+            # Of a child process this is in its log, of `chalie index` on the terminal.
+            sys.stderr.write(f"chalie: {error.message}; everything is read again\n")
             return None
         return previous
 

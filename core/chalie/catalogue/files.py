@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import email.parser
 import hashlib
 import io
 import os
@@ -76,6 +75,8 @@ def facts_of(info: Path) -> tuple[str, str]:
         OSError: it has no such file, or it cannot be read.
         ValueError: the file is no regular file, too long, or not UTF-8.
     """
+    import email.parser
+
     try:
         text = read_text(info / "METADATA")
     except FileNotFoundError:

@@ -11,6 +11,8 @@ import fcntl
 import hashlib
 import json
 import os
+import re
+import secrets
 import sqlite3
 import weakref
 from collections.abc import Mapping
@@ -20,6 +22,7 @@ from typing import Any, Final, Protocol
 from attrs import frozen
 
 from ..errors import IndexUnreadable
+from . import files
 from .snapshot import Snapshot
 from .tables import FILE
 from .vectors import VectorStore
@@ -31,6 +34,11 @@ FORMAT: Final = 1
 MANIFEST: Final = "manifest.json"
 IN_USE: Final = "in-use"
 CURRENT: Final = "CURRENT"
+LOCK: Final = "build.lock"
+#: what the last build's process said on standard error
+LOG: Final = "build.log"
+_LONGEST_NAME: Final = 256
+_NAME: Final = re.compile(r"[A-Za-z0-9_-]+")
 _TRIES = 50
 
 
@@ -79,12 +87,12 @@ class Manifest:
         """Read the manifest in `folder`; `IndexUnreadable` where it is absent, damaged or foreign."""
         path = folder / MANIFEST
         try:
-            data: dict[str, Any] = json.loads(path.read_bytes())
+            data: dict[str, Any] = json.loads(files.read_bytes(path))
             if data.pop("format") != FORMAT:
                 raise ValueError("it was written by another version of chalie")
             data["files"] = {name: (sha, size) for name, (sha, size) in data["files"].items()}
             return cls(**data)
-        except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+        except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
             raise _damaged(path, str(error)) from error
 
     def text(self) -> str:
@@ -167,11 +175,34 @@ class Generations:
     def current_id(self) -> str | None:
         """Return the id of the newest generation, None where there is none yet."""
         try:
-            return (self.root / CURRENT).read_text("ascii").strip() or None
+            name = files.read_bytes(self.root / CURRENT, _LONGEST_NAME).decode("ascii").strip()
         except FileNotFoundError:
             return None
         except (OSError, ValueError) as error:
             raise _damaged(self.root / CURRENT, str(error)) from error
+        if name and not _NAME.fullmatch(name):
+            raise _damaged(self.root / CURRENT, "it names no generation")
+        return name or None
+
+    def make(self) -> None:
+        """Make the folder, where builds and what they say go.
+
+        It is the host's alone and can be built again, so what stands in its place and is no folder, or is one
+        where a file belongs, is renamed and not removed.
+
+        Raises:
+            IndexUnreadable: it cannot be made, for want of rights or room.
+        """
+        try:
+            for folder in (self.root.parent, self.root):
+                if os.path.lexists(folder) and not folder.is_dir():
+                    _rename_aside(folder)
+            self.root.mkdir(mode=0o700, parents=True, exist_ok=True)
+            for name in (LOCK, LOG):
+                if (self.root / name).is_dir():
+                    _rename_aside(self.root / name)
+        except OSError as error:
+            raise unwritable(self.root, error) from error
 
     def current(self) -> Generation | None:
         """Open the newest generation, None where none was published yet. Never waits for a builder.
@@ -193,7 +224,7 @@ class Generations:
     def _open(self, name: str) -> Generation | None:
         folder = self.root / name
         try:
-            descriptor = os.open(folder / IN_USE, os.O_RDONLY | os.O_CLOEXEC)
+            descriptor = os.open(folder / IN_USE, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
         except OSError:
             return None
         try:
@@ -209,6 +240,9 @@ class Generations:
         except (BlockingIOError, FileNotFoundError):
             os.close(descriptor)
             return None
+        except OSError as error:
+            os.close(descriptor)
+            raise _damaged(folder, str(error)) from error
         except BaseException:
             os.close(descriptor)
             raise
@@ -223,6 +257,18 @@ def checksum(path: Path) -> str:
 def _release(descriptor: int, connection: sqlite3.Connection) -> None:
     connection.close()
     os.close(descriptor)
+
+
+def unwritable(root: Path, error: OSError) -> IndexUnreadable:
+    """Return the error for a catalogue that cannot be written."""
+    return IndexUnreadable(
+        f"the catalogue in {root} cannot be written: {error}",
+        hint="make it writable for this user and see that there is room, or name another home in CHALIE_HOME",
+    )
+
+
+def _rename_aside(path: Path) -> None:
+    path.rename(path.with_name(f"{path.name}.aside-{secrets.token_hex(3)}"))
 
 
 def _damaged(path: Path, why: str) -> IndexUnreadable:

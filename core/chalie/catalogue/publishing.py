@@ -19,14 +19,24 @@ from typing import Final
 from ..errors import ChalieError, IndexUnreadable
 from . import tables
 from .descriptor import Problem
-from .generations import CURRENT, IN_USE, MANIFEST, Generation, Generations, IndexBuilder, Manifest, checksum
+from .generations import (
+    CURRENT,
+    IN_USE,
+    LOCK,
+    MANIFEST,
+    Generation,
+    Generations,
+    IndexBuilder,
+    Manifest,
+    checksum,
+    unwritable,
+)
 from .snapshot import Snapshot
 from .tables import Contents
 from .vectors import VectorStore
 
 __all__ = ["build_lock", "publish", "sweep"]
 
-LOCK: Final = "build.lock"
 _ASIDE: Final = "building-"
 _GOING: Final = "removing-"
 
@@ -36,11 +46,12 @@ def build_lock(root: Path, timeout_s: float = 600.0) -> Iterator[None]:
     """Hold the right to publish in this environment; other builders wait, readers do not.
 
     Raises:
+        IndexUnreadable: nothing can be written there, now or while the lock is held.
         ChalieError: another builder has held it all the time.
     """
     import filelock
 
-    root.mkdir(mode=0o700, parents=True, exist_ok=True)
+    Generations(root).make()
     try:
         with filelock.FileLock(root / LOCK, timeout=timeout_s):
             yield
@@ -50,6 +61,8 @@ def build_lock(root: Path, timeout_s: float = 600.0) -> Iterator[None]:
             code="not-ready",
             hint="wait for it, or end it; the lock goes with the process",
         ) from error
+    except OSError as error:
+        raise unwritable(root, error) from error
 
 
 def publish(
@@ -178,6 +191,9 @@ def _sync(folder: Path) -> None:
 
 def _point(root: Path, name: str) -> None:
     aside = root / f"{CURRENT}.new"
+    for path in (aside, root / CURRENT):
+        if path.is_dir() and not path.is_symlink():
+            path.rename(root / f"{_GOING}{path.name}-{secrets.token_hex(3)}")
     with aside.open("w", encoding="ascii") as file:
         file.write(name + "\n")
         file.flush()
@@ -186,22 +202,32 @@ def _point(root: Path, name: str) -> None:
 
 
 def sweep(root: Path) -> None:
-    """Remove what killed builders left, and generations nobody has open. The caller holds `build_lock`."""
-    current = Generations(root).current_id()
+    """Remove what killed builders left, and generations nobody has open. The caller holds `build_lock`.
+
+    Where nothing tells which generation is the newest, all are left until the next one is published.
+    """
+    known = True
+    current = None
+    try:
+        current = Generations(root).current_id()
+    except IndexUnreadable:
+        known = False
     for entry in list(root.iterdir()):
         if not entry.is_dir() or entry.name == current:
             continue
         if entry.name.startswith((_ASIDE, _GOING)):
             shutil.rmtree(entry, ignore_errors=True)
-        else:
+        elif known:
             _remove_unused(root, entry)
 
 
 def _remove_unused(root: Path, folder: Path) -> None:
     try:
-        descriptor = os.open(folder / IN_USE, os.O_RDONLY | os.O_CLOEXEC)
+        descriptor = os.open(folder / IN_USE, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
     except FileNotFoundError:
         shutil.rmtree(folder, ignore_errors=True)
+        return
+    except OSError:
         return
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)

@@ -225,7 +225,7 @@ class Memory:
         try:
             kept = json.loads(self._file.read_text(encoding="utf-8"))
             return [key for key in kept["passed"] if isinstance(key, str)]
-        except (OSError, ValueError, KeyError, TypeError):
+        except (OSError, ValueError, KeyError, TypeError, RecursionError):
             return []
 
     def _key(self, entry: EntryPoint) -> str | None:
