@@ -41,10 +41,12 @@ def words(text: str) -> list[str]:
 def _words(text: str) -> tuple[str, ...]:
     text = plain(text)
     # a text in lower case, as most entries are, has no camelCase to cut
-    found = _WORD.findall((text if text.islower() else _CAMEL.sub(" ", text)).replace("_", " "))
+    cut = (text if text.islower() else _CAMEL.sub(" ", text)).replace("_", " ")
+    # folding first is quicker, but outside ASCII it can take a letter apart
+    found = _WORD.findall(cut.lower()) if text.isascii() else [w.casefold() for w in _WORD.findall(cut)]
     if "'" in text or "\u2019" in text:
         found = [_APOSTROPHE.sub("", word) for word in found]
-    return tuple(word.casefold() for word in found)
+    return tuple(found)
 
 
 def is_unspaced(word: str) -> bool:
