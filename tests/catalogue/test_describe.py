@@ -2,8 +2,9 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Iterator, Sequence
 from pathlib import Path
+from textwrap import dedent
 
 import pytest
 from chalie.catalogue.describe import SLOW_S, Described, describe
@@ -199,20 +200,81 @@ def test_packages_see_nothing_of_the_environment(tmp_path: Path, monkeypatch: py
     assert answer.abilities[0].summary == "Sees nothing."
 
 
-def test_what_a_package_started_is_ended_with_it(tmp_path: Path) -> None:
+#: how an import can start a process, as code that writes its id to MARK
+STARTS = {
+    "a child": """
+        import subprocess, sys
+        child = subprocess.Popen([sys.executable, '-c', 'import time; time.sleep(600)'])
+        open(MARK, 'a').write(f'{child.pid} ')
+    """,
+    "a daemon": """
+        import os, time
+        reading, writing = os.pipe()
+        if os.fork() == 0:
+            os.setsid()
+            if os.fork() == 0:
+                open(MARK, 'a').write(f'{os.getpid()} ')
+                os.close(writing)
+                time.sleep(600)
+            os._exit(0)
+        os.close(writing)
+        os.read(reading, 1)
+    """,
+    "a daemon with a child, of an import that fails": """
+        import os, signal, time
+        reading, writing = os.pipe()
+        if os.fork() == 0:
+            os.setsid()
+            if os.fork() == 0:
+                signal.signal(signal.SIGTERM, signal.SIG_IGN)
+                if os.fork() == 0:
+                    os.setsid()
+                    open(MARK, 'a').write(f'{os.getpid()} ')
+                    os.close(writing)
+                    time.sleep(600)
+                os.close(writing)
+                open(MARK, 'a').write(f'{os.getpid()} ')
+                time.sleep(600)
+            os._exit(0)
+        os.close(writing)
+        os.read(reading, 1)
+        os.kill(os.getpid(), signal.SIGKILL)
+    """,
+}
+
+
+@pytest.mark.parametrize("start", STARTS)
+def test_what_a_package_started_is_ended_with_it(tmp_path: Path, start: str) -> None:
     mark = tmp_path / "pid"
-    before = (
-        "import subprocess, sys\n"
-        "child = subprocess.Popen([sys.executable, '-c', 'import time; time.sleep(600)'])\n"
-        f"open({str(mark)!r}, 'a').write(f'{{child.pid}}\\n')"
-    )
+    before = f"MARK = {str(mark)!r}\n" + dedent(STARTS[start])
     answers = read(tmp_path / "site", [ability_package("starter", before=before)])
-    assert isinstance(answers["starter"], Described)
+    assert isinstance(answers["starter"], Problem if "fails" in start else Described)
+    started = mark.read_text().split()
+    assert started
+    for pid in map(int, started):
+        assert _ends(pid)
+
+
+def test_reading_that_is_given_up_ends_what_it_was_reading(tmp_path: Path) -> None:
+    mark = tmp_path / "pid"
+    before = f"import os, time; open({str(mark)!r}, 'a').write(f'{{os.getpid()}} '); time.sleep(600)"
+    packages.install(tmp_path, ability_package("hangs", before=before))
+    reading = describe(
+        scan([str(tmp_path)]).distributions, limit_s=600.0, paths=[str(tmp_path), *import_paths()]
+    )
+    assert isinstance(reading, Generator)
+    while not mark.exists() or len(mark.read_text().split()) < 2:
+        assert next(reading) is None
+    reading.close()
     for pid in map(int, mark.read_text().split()):
-        deadline = time.monotonic() + 10
-        while _lives(pid) and time.monotonic() < deadline:
-            time.sleep(0.01)
-        assert not _lives(pid)
+        assert _ends(pid)
+
+
+def _ends(pid: int) -> bool:
+    deadline = time.monotonic() + 10
+    while _lives(pid) and time.monotonic() < deadline:
+        time.sleep(0.01)
+    return not _lives(pid)
 
 
 def _lives(pid: int) -> bool:
@@ -232,6 +294,39 @@ def test_a_reading_process_that_cannot_begin_blames_no_package(
     (site / "attrs" / "__init__.py").write_text("raise ImportError('a broken attrs')")
     with pytest.raises(DescribeFailed, match="a broken attrs"):
         read(site, [])
+
+
+#: what an import can write into the pipe that its facts are sent by
+FRAMES = {
+    "a list": '{"answer": ["facts"]}',
+    "no facts": '{"answer": {}}',
+    "facts of nothing": '{"answer": {"facts": [{"name": "x"}], "seconds": 0}}',
+    "facts that are none": '{"answer": {"facts": 3, "seconds": 0}}',
+    "a failure of nothing": '{"answer": {"failed": {}}}',
+    "another's": '{"answer": {"dist": "chalie-ability-good", "facts": [], "seconds": 0}}',
+    "no place": '{"at": ["phase"]}',
+    "half a place": '{"at": {"phase": "import"}, "answer": {"failed": 3}}',
+    "too deep": "[" * 100_000,
+}
+
+
+@pytest.mark.parametrize("frame", FRAMES)
+def test_an_answer_that_a_package_made_up_is_taken_for_nobody_elses(tmp_path: Path, frame: str) -> None:
+    forger = f"""
+        import os, stat, struct, sys
+        data = {FRAMES[frame]!r}.encode()
+        for fd in range(3, 64):
+            try:
+                if stat.S_ISFIFO(os.fstat(fd).st_mode):
+                    with os.fdopen(fd, 'wb', closefd=False) as pipe:
+                        pipe.write(struct.pack('>I', len(data)) + data)
+            except OSError: pass
+        os._exit(0)
+    """
+    answers = read(tmp_path / "site", [ability_package("forger", before=forger), ability_package("good")])
+    good, forged = answers["good"], answers["forger"]
+    assert isinstance(good, Described) and [found.name for found in good.abilities] == ["good"]
+    assert isinstance(forged, Problem) or forged.abilities == ()
 
 
 def test_reading_leaves_no_compiled_files(tmp_path: Path) -> None:

@@ -27,6 +27,8 @@ __all__ = ["SLOW_S", "TICK_S", "Described", "describe"]
 SLOW_S: Final = 1.0
 #: seconds without an answer after which the caller gets a turn
 TICK_S: Final = 0.25
+#: seconds that a reading process may take to end what packages have started
+_END_S: Final = 5.0
 _GROUP: Final = "chalie.abilities"
 
 #: what differs between the two readings; facts must not depend on any of it
@@ -92,8 +94,17 @@ def describe(
             yield from _compare(todo, arrived, scratch)
         finally:
             for reader in readers:
-                reader.kill()
-                reader.wait()
+                reader.terminate()
+            for reader in readers:
+                _end(reader)
+
+
+def _end(reader: subprocess.Popen[bytes]) -> None:
+    try:
+        reader.wait(_END_S)  # it ends what it has started first
+    except subprocess.TimeoutExpired:
+        reader.kill()
+        reader.wait()
 
 
 def _task(one: Distribution, folders: Sequence[str]) -> dict[str, Any]:
@@ -142,7 +153,7 @@ def _collect(
         with reader.stdout as stream:
             while True:
                 arrived.put((number, read_frame(stream)))
-    except (EOFError, OSError, ValueError):
+    except (EOFError, OSError, ValueError, RecursionError):
         arrived.put((number, None))
 
 
@@ -169,16 +180,30 @@ def _compare(
         name = answer["dist"]
         if name not in todo:
             continue
-        if "failed" in answer:
-            yield _failed(todo.pop(name), answer["failed"])
-        elif name in first:
-            yield _settled(todo.pop(name), first.pop(name), answer)
-        else:
+        outcome = _judged(todo[name], first.get(name), answer)
+        if outcome is None:
             first[name] = answer
+        else:
+            del todo[name]
+            yield outcome
     for one in todo.values():
         yield _failed(
             one, {"phase": "describe", "entry_point": "", "reason": "the process that read it ended"}
         )
+
+
+def _judged(
+    one: Distribution, first: Mapping[str, Any] | None, answer: Mapping[str, Any]
+) -> Described | Problem | None:
+    """Return what a distribution's answers come to, None while the second is still to come."""
+    try:
+        if "failed" in answer:
+            return _failed(one, answer["failed"])
+        return None if first is None else _settled(one, first, answer)
+    except Exception as error:
+        # What comes from the process that imported it may be anything; it costs that distribution.
+        reason = f"what was read of it makes no sense ({type(error).__name__}: {str(error)[:200]})"
+        return _failed(one, {"phase": "describe", "entry_point": "", "reason": reason})
 
 
 def _unable(errors: Path) -> DescribeFailed:

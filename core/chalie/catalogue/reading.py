@@ -17,8 +17,10 @@ import signal
 import struct
 import sys
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Generator, Iterator, Mapping, Sequence
 from typing import IO, Any, Final
+
+from .descendants import adopt_orphans, end_children, end_with_parent
 
 __all__ = ["OUTPUT_LIMIT", "read_frame", "write_frame"]
 
@@ -87,7 +89,10 @@ class _Child:
         try:
             frame = json.loads(data)
             at, answer = frame.get("at"), frame.get("answer")
-        except (ValueError, AttributeError):
+            known = all(part is None or isinstance(part, dict) for part in (at, answer))
+            if not known or (at is not None and not {"phase", "entry_point"} <= at.keys()):
+                raise ValueError
+        except (ValueError, AttributeError, RecursionError):
             self._fail("wrote into the pipe its facts are sent by")
             return
         self._at = at or self._at
@@ -133,6 +138,9 @@ def _become_reader(task: Mapping[str, Any], end: int) -> None:
     """Read one distribution in the forked process, and end it without any clean-up of the package's."""
     try:
         os.setsid()
+        adopt_orphans()
+        end_with_parent()
+        signal.signal(signal.SIGTERM, signal.SIG_DFL)
         # What its parent reads and writes, and the other forks' pipes, are none of a package's business.
         os.closerange(3, end)
         os.closerange(end + 1, os.sysconf("SC_OPEN_MAX"))
@@ -258,11 +266,13 @@ def _printable(text: str) -> str:
     return text[:_REASON_LIMIT]
 
 
-def _answers(tasks: Sequence[Mapping[str, Any]], limit_s: float) -> Iterator[tuple[str, dict[str, Any]]]:
+def _answers(
+    tasks: Sequence[Mapping[str, Any]], limit_s: float
+) -> Generator[tuple[str, dict[str, Any]], None, None]:
     """Yield (distribution, answer) as they come, a few at a time."""
     waiting = list(reversed(tasks))
     running: dict[int, _Child] = {}
-    with selectors.DefaultSelector() as selector:
+    with selectors.DefaultSelector() as selector, _ended_after(running):
         while waiting or running:
             while waiting and len(running) < _AT_ONCE:
                 child = _Child(waiting.pop(), limit_s)
@@ -277,7 +287,20 @@ def _answers(tasks: Sequence[Mapping[str, Any]], limit_s: float) -> Iterator[tup
                     selector.unregister(fd)
                     del running[fd]
                     child.finish()
+                    # Who left its group and lost its parent has become a child of this process by now. The
+                    # orphans of those that are still read are theirs.
+                    end_children({other.pid for other in running.values()})
                     yield child.dist, child.answer
+
+
+@contextlib.contextmanager
+def _ended_after(running: Mapping[int, _Child]) -> Iterator[None]:
+    try:
+        yield
+    finally:
+        for child in running.values():
+            child.finish()
+        end_children()
 
 
 def _prepare() -> None:
@@ -306,8 +329,11 @@ def main() -> None:
     for fd in (0, 1, 2):
         os.dup2(nothing, fd)
     os.environ.pop("PYTHONPATH", None)
-    for dist, answer in _answers(task["tasks"], task["limit_s"]):
-        write_frame(out, {"dist": dist, **answer})
+    adopt_orphans()
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit())  # ends what it has started before it ends itself
+    with contextlib.closing(_answers(task["tasks"], task["limit_s"])) as answers:
+        for dist, answer in answers:
+            write_frame(out, {**answer, "dist": dist})
 
 
 if __name__ == "__main__":
