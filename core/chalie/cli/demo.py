@@ -14,6 +14,7 @@ import click
 from attrs import frozen
 
 from ..calls import Answer, AnswerKind
+from ..errors import ChalieError
 from ..gate.display import escaped
 from . import exits
 
@@ -29,11 +30,16 @@ _NEEDED = ("chalie-ability-weather", "chalie-ability-memory")
 
 @frozen
 class Step:
-    """What the scripted model does next: a call of a tool, or (without one) something it says."""
+    """What the scripted model does next: a call of a tool, or (without one) something it says.
+
+    Attributes:
+        shows: what the answer has to hold; a step whose answer does not has failed.
+    """
 
     tool: str | None
     arguments: Mapping[str, Any]
     says: str = ""
+    shows: str = ""
 
 
 @frozen
@@ -48,15 +54,23 @@ FIRST = (
     Exchange(
         "Is there a way to check the weather in another city?",
         (
-            Step("find_tools", {"query": ["is there a way to check the weather in another city"]}),
+            Step(
+                "find_tools",
+                {"query": ["is there a way to check the weather in another city"]},
+                shows='"name":"weather"',
+            ),
             Step(None, {}, "Yes, I have a weather tool now. Which city?"),
         ),
     ),
     Exchange(
         "Valletta. I am flying there on Friday, remember that.",
         (
-            Step("find_tools", {"query": ["weather"]}),
-            Step("weather", {"location": "Valletta", "days": 1, "act_summary": "Look up Valletta's weather"}),
+            Step("find_tools", {"query": ["weather"]}, shows='"name":"weather"'),
+            Step(
+                "weather",
+                {"location": "Valletta", "days": 1, "act_summary": "Look up Valletta's weather"},
+                shows="Valletta",
+            ),
             Step("memory", {"action": "store", "text": "Ada is flying to Valletta on Friday."}),
             Step(None, {}, "It is clear and 24 °C there, and I have noted your flight."),
         ),
@@ -66,7 +80,7 @@ SECOND = (
     Exchange(
         "When am I flying?",
         (
-            Step("memory", {"action": "recall", "query": "flight to Valletta"}),
+            Step("memory", {"action": "recall", "query": "flight to Valletta"}, shows="on Friday"),
             Step(None, {}, "On Friday, to Valletta."),
         ),
     ),
@@ -92,8 +106,6 @@ class ScriptedModel:
         step = next(self._steps)
         offered = {tool["name"] for tool in tools}
         if step.tool is not None and step.tool not in offered:
-            from ..errors import ChalieError
-
             raise ChalieError(
                 f"the model wants {step.tool} and is offered {', '.join(sorted(offered))}", code="not-active"
             )
@@ -131,7 +143,8 @@ def command(context: click.Context, keep: bool) -> int:
     """Run the main job in a temporary home, with a scripted model and a local weather service.
 
     A tool is found by meaning and then by name, called through the gate, a note is kept over a restart, and
-    the record is read back. Nothing reaches the network. Exit code 5 if any step does not do what it should.
+    the record is read back. Nothing reaches the network. Exit code 5 if any step does not do what it should;
+    the last lines name it.
     """
     from .demo_service import serving
 
@@ -141,9 +154,12 @@ def command(context: click.Context, keep: bool) -> int:
         failed = _play(home, FIRST)
         _say("demo", "the host is closed and opened again")
         failed += _play(home, SECOND)
-        calls = _read_back(home)
+        calls, expected = _read_back(home), _calls_of((*FIRST, *SECOND))
+    if calls < expected:
+        failed.append(f"the record holds {calls} of {expected} calls")
     if failed:
-        _say("demo", f"{failed} of {calls} calls failed")
+        for line in failed:
+            _say("demo", f"failed: {line}")
         return exits.FAILED
     _say("demo", f"done: {calls} calls, each gated and recorded")
     return exits.OK
@@ -163,28 +179,53 @@ def _ready(home: Path) -> bool:
     return not missing
 
 
-def _play(home: Path, exchanges: Sequence[Exchange]) -> int:
-    """Open the host, play some exchanges and return how many calls ended in an error."""
+def _calls_of(exchanges: Sequence[Exchange]) -> int:
+    return sum(step.tool is not None for exchange in exchanges for step in exchange.steps)
+
+
+def _play(home: Path, exchanges: Sequence[Exchange]) -> list[str]:
+    """Open the host, play some exchanges and return a line for each step that did not do what it should."""
     from ..host import Host
 
-    failed = 0
+    failed: list[str] = []
     with Host.open(home, approver=_Person()) as host:
         for exchange in exchanges:
             failed += _exchange(host, exchange)
     return failed
 
 
-def _exchange(host: Host, exchange: Exchange) -> int:
+def _exchange(host: Host, exchange: Exchange) -> list[str]:
+    failed: list[str] = []
     _say("person", exchange.person)
     turn = host.turn("chat", principal="ada", conversation="demo")
-    for step, envelope in converse(turn, ScriptedModel(exchange.steps)):
-        if step.tool is None:
-            _say("model", step.says)
-            continue
-        _say("model", f"calls {step.tool} {json.dumps(dict(step.arguments), ensure_ascii=False)}")
-        for line in envelope.splitlines():
-            click.echo(f"          {escaped(line)}")
-    return sum(record.status == "error" for record in turn.records)
+    try:
+        for step, envelope in converse(turn, ScriptedModel(exchange.steps)):
+            if step.tool is None:
+                _say("model", step.says)
+                continue
+            _say("model", f"calls {step.tool} {json.dumps(dict(step.arguments), ensure_ascii=False)}")
+            for line in envelope.splitlines():
+                click.echo(f"          {escaped(line)}")
+            failed += wrong(step, envelope)
+    except ChalieError as error:  # a search before did not find what the next step calls
+        failed.append(error.message)
+    return failed
+
+
+def wrong(step: Step, envelope: str) -> list[str]:
+    """Return what is wrong with an answer: an error, a lost rung of search, or not what it has to show."""
+    from ..envelope import parse
+
+    frame = parse(envelope)
+    called = f"{step.tool} {json.dumps(dict(step.arguments), ensure_ascii=False)}"
+    if frame.status != "success":
+        return [f"{called} answered {frame.code}: {frame.body}"]
+    lines = []
+    if "degraded" in frame.meta:
+        lines.append(f"{called} searched without {frame.meta['degraded']}; `chalie doctor` tells why")
+    if step.shows not in frame.body:
+        lines.append(f"{called} should have answered with {step.shows}")
+    return lines
 
 
 def _read_back(home: Path) -> int:

@@ -28,7 +28,9 @@ _SHOWN = 20
 )
 @click.option("--model", metavar="FOLDER", help="The embedding model; default: the configured one.")
 @click.option("--nearest", type=click.IntRange(min=1), metavar="N", help="How many nearest tools count.")
-@click.option("--ceiling", type=float, metavar="DISTANCE", help="The distance nothing may exceed.")
+@click.option(
+    "--ceiling", type=click.FloatRange(0, 2), metavar="DISTANCE", help="The distance nothing may exceed."
+)
 @click.option("--confusions", is_flag=True, help="Add which tool came first where another was expected.")
 @as_json
 @click.pass_context

@@ -225,18 +225,33 @@ def _read(path: Path) -> Mapping[str, Any]:
 def _descriptors(path: Path, data: Mapping[str, Any]) -> list[Descriptor]:
     tools = data.get("tools")
     if not isinstance(tools, list) or not tools:
-        raise ConfigError(f"{path} has no list `tools`")
+        raise ConfigError(f"{path} has no list `tools`, or an empty one")
     taken: Counter[str] = Counter()
     result = []
     for number, tool in enumerate(tools):
         name = tool.get("name") if isinstance(tool, Mapping) else None
         if not isinstance(name, str) or not name:
             raise ConfigError(f"{path}: tools[{number}] has no name")
+        _check_tool(f"{path}: tools[{number}] ({name})", tool)
         taken[name] += 1
         # a second tool of the same name stands in a package of its own, as it would when installed
         dist = _DIST if taken[name] == 1 else f"{_DIST}-{taken[name]}"
         result.append(_descriptor(dist, name, tool))
     return result
+
+
+def _check_tool(whose: str, tool: Mapping[str, Any]) -> None:
+    """Refuse a tool that would be read as something else than was written."""
+    if not isinstance(tool.get("summary") or tool.get("description"), str):
+        raise ConfigError(f"{whose} has no summary, a text")
+    if not _are_texts(tool.get("examples") or ()):
+        raise ConfigError(f"{whose}: examples is no list of texts")
+    if not isinstance(tool.get("parameters") or [], Mapping | list):
+        raise ConfigError(f"{whose}: parameters is neither a JSON Schema nor a list of parameters")
+
+
+def _are_texts(value: Any) -> bool:
+    return isinstance(value, list | tuple) and all(isinstance(each, str) for each in value)
 
 
 def _descriptor(dist: str, name: str, tool: Mapping[str, Any]) -> Descriptor:
@@ -264,13 +279,15 @@ def _descriptor(dist: str, name: str, tool: Mapping[str, Any]) -> Descriptor:
 
 def _questions(path: Path, data: Mapping[str, Any], known: set[str]) -> list[Question]:
     queries = data.get("queries")
-    if not isinstance(queries, list):
-        raise ConfigError(f"{path} has no list `queries`")
+    if not isinstance(queries, list) or not queries:
+        raise ConfigError(f"{path} has no list `queries`, or an empty one")
     result = []
     for number, row in enumerate(queries):
         if not isinstance(row, Mapping) or not isinstance(row.get("query"), str):
             raise ConfigError(f"{path}: queries[{number}] has no query")
-        expected = tuple(str(name) for name in row.get("expected") or ())
+        if not _are_texts(row.get("expected") or ()):
+            raise ConfigError(f"{path}: queries[{number}]: expected is no list of tools' names")
+        expected = tuple(row.get("expected") or ())
         missing = sorted(set(expected) - known)
         if missing:
             raise ConfigError(

@@ -1,0 +1,52 @@
+"""`chalie evaluate` on files that are not what it takes: said in one line, with the place."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from chalie.catalogue.descriptor import EntryPoint
+from chalie.cli import exits
+from chalie.discovery.embedding import model_folder
+
+Chalie = Callable[..., Any]
+
+TOOL = {"name": "weather", "summary": "Weather forecast of a city.", "examples": ["will it rain"]}
+QUERY = {"query": "will it rain", "expected": ["weather"]}
+
+
+@pytest.mark.parametrize(
+    ("tools", "queries", "said"),
+    [
+        ([], [QUERY], "no list `tools`, or an empty one"),
+        ([TOOL], [], "no list `queries`, or an empty one"),
+        ([{"name": "weather"}], [QUERY], "tools[0] (weather) has no summary, a text"),
+        ([TOOL | {"summary": 5}], [QUERY], "tools[0] (weather) has no summary, a text"),
+        ([TOOL | {"examples": "will it rain"}], [QUERY], "examples is no list of texts"),
+        ([TOOL | {"examples": 5}], [QUERY], "examples is no list of texts"),
+        ([TOOL | {"parameters": 5}], [QUERY], "parameters is neither a JSON Schema nor a list"),
+        ([TOOL], [QUERY | {"expected": "weather"}], "queries[0]: expected is no list of tools' names"),
+        ([TOOL], [QUERY | {"expected": ["wether"]}], "expects wether, which no tool is called"),
+        ([TOOL], ["will it rain"], "queries[0] has no query"),
+    ],
+)
+def test_what_cannot_be_evaluated_is_refused_with_its_place(
+    chalie: Chalie, tmp_path: Path, tools: Any, queries: Any, said: str
+) -> None:
+    point = EntryPoint("chalie-model-static", "chalie.models", "static", "chalie_model_static")
+    file = tmp_path / "questions.json"
+    file.write_text(json.dumps({"tools": tools, "queries": queries}))
+    done = chalie("evaluate", str(file), "--model", str(model_folder(None, [point])))
+    assert done.code == exits.SETUP
+    assert done.out == "" and done.err.startswith("chalie: ")
+    assert said in done.err
+
+
+@pytest.mark.parametrize("ceiling", ["-1", "3", "far"])
+def test_a_ceiling_that_is_no_distance_is_a_usage_error(chalie: Chalie, tmp_path: Path, ceiling: str) -> None:
+    file = tmp_path / "questions.json"
+    file.write_text("{}")
+    assert chalie("evaluate", str(file), "--ceiling", ceiling).code == exits.USAGE
