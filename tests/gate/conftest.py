@@ -70,14 +70,15 @@ class Hooks:
     def authors(self, hook: str) -> tuple[str, ...]:
         return tuple(dist for dist, hooks in self._policies.items() if hook in hooks)
 
-    def each(self, hook: str, **arguments: Any) -> Iterator[tuple[str, object]]:
-        for dist in self.authors(hook):
+    def deciding(self, hook: str) -> list[tuple[str, Callable[[Call], object]]]:
+        return [(dist, self._noted(dist, hook)) for dist in self.authors(hook)]
+
+    def _noted(self, dist: str, hook: str) -> Callable[[Call], object]:
+        def decide(call: Call) -> object:
             self.asked.append(f"{dist}.{hook}")
-            try:
-                value = self._policies[dist][hook](arguments["call"])
-            except BaseException as error:
-                value = error
-            yield dist, value
+            return self._policies[dist][hook](call)
+
+        return decide
 
 
 @pytest.fixture

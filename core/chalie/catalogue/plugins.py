@@ -14,10 +14,11 @@ from __future__ import annotations
 import sys
 import threading
 import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from ..calls import Call
 from .admission import PLUGINS, POLICIES, Implementation, attempt, specifications
 from .descriptor import EntryPoint, Problem
 
@@ -52,6 +53,16 @@ class Plugins:
         """Return the distributions that implement a hook, in the order they are called."""
         return tuple(dict.fromkeys(found.dist for found in self._by_hook.get(hook, ())))
 
+    def deciding(self, hook: str) -> tuple[tuple[str, Callable[[Call], object]], ...]:
+        """Return the implementations of a hook of the gate, each with its distribution, in order.
+
+        Such a hook takes the call and nothing else. Whoever calls one catches what it raises.
+        """
+        return tuple(
+            (found.dist, found.function if found.arguments else _without_call(found.function))
+            for found in self._by_hook.get(hook, ())
+        )
+
     def each(self, hook: str, **arguments: Any) -> Iterator[tuple[str, object]]:
         """Call every implementation of a hook, one by one, each caught on its own.
 
@@ -71,6 +82,10 @@ class Plugins:
         if expected is None or expected != frozenset(arguments):
             raise TypeError(f"{hook}({', '.join(arguments)}) is not a call of a hook in chalie.hookspecs")
         return _called(self._by_hook.get(hook, ()), arguments)
+
+
+def _without_call(function: Callable[..., object]) -> Callable[[Call], object]:
+    return lambda call: function()
 
 
 def _called(

@@ -18,6 +18,9 @@ from .notices import view_of
 
 __all__ = ["Asking"]
 
+#: questions that may be with approvers at once, those counted that nobody waits for any more; a call beyond
+#: waits among the holds without being asked about.
+MOST_ASKED: Final = 128
 #: seconds between looks at whether a hold was answered from elsewhere.
 _LOOK_S: Final = 0.2
 
@@ -36,6 +39,8 @@ class Asking:
         self._holds = holds
         self._clock = clock
         self._timeout_s = ask_timeout_s
+        self._asked = 0
+        self._counting = threading.Lock()
 
     def ask(self, hold: Hold, decision: Decision, approver: Approver | None) -> Admission:
         """Return whether the call of a stored hold may run now.
@@ -89,12 +94,24 @@ class Asking:
                 box.append(approver.ask(view))
             except BaseException as error:
                 box.append(error)
+            with self._counting:
+                self._asked -= 1
             done.set()
+
+        with self._counting:
+            if self._asked >= MOST_ASKED:
+                return None, f"{self._asked} questions are with approvers already"
+            self._asked += 1
 
         if self._timeout_s is None:
             ask()
         else:
-            reason = self._wait(ask, done, hold)
+            try:
+                reason = self._wait(ask, done, hold)
+            except RuntimeError as error:  # the system gives no more threads
+                with self._counting:
+                    self._asked -= 1
+                reason = f"asking failed: {_line(error)}"
             if not box:
                 return None, reason
         answer = box[0]

@@ -10,7 +10,7 @@ No step depends on the order in which policies were installed or asked.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from typing import Final
 
 from attrs import evolve
@@ -34,13 +34,18 @@ _SILENCE: Final = Verdict(
 _NOBODY: Final = Verdict(
     author="host", kind="channel", value=Setting.DENY.value, reason="nobody can be asked on this channel"
 )
+#: what follows where nobody has said anything: on a channel without a person, and on one with.
+_SILENT: Final = (
+    Decision(Setting.DENY, False, (_SILENCE, _NOBODY)),
+    Decision(Setting.ASK, False, (_SILENCE,)),
+)
 
 
 def fold(
     row: PermissionRow | None,
     internal: bool,
-    opinions: Iterable[Verdict],
-    limits: Iterable[Verdict],
+    opinions: Collection[Verdict],
+    limits: Collection[Verdict],
     has_person: bool,
 ) -> Decision:
     """Return the decision on a call.
@@ -52,6 +57,8 @@ def fold(
         limits: verdicts of limits (`deny`, `must_ask`) and of failures (`deny`).
         has_person: whether somebody can be asked on the channel.
     """
+    if row is None and not (internal or opinions or limits):
+        return _SILENT[has_person]
     verdicts: list[Verdict] = []
     setting = _setting(row, internal, opinions, verdicts)
     setting, must_ask = _narrowed(setting, limits, verdicts)

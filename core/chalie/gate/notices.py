@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from datetime import UTC, datetime
 
 from ..calls import HoldView, SideEffect
@@ -67,7 +68,7 @@ def view_of(hold: Hold) -> HoldView:
         dist=hold.dist,
         permission=hold.permission,
         effect=SideEffect(hold.effect),
-        arguments=hold.arguments,
+        arguments=copy.deepcopy(dict(hold.arguments)),  # whoever is shown them may change them
         channel=hold.channel,
         principal=hold.principal,
         conversation=hold.conversation,

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import contextlib
-import copy
 import json
+import os
 import threading
 import weakref
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
-from attrs import evolve, frozen
+from attrs import frozen
 
 from ..calls import Call, Limit, Opinion, Verdict
 
@@ -26,6 +26,9 @@ _MOST_STUCK: Final = 4
 _REASON: Final = 500
 
 
+Decider = tuple[str, Callable[[Call], object]]
+
+
 class Hooks(Protocol):
     """What the gate needs of the loaded plugins."""
 
@@ -38,8 +41,8 @@ class Hooks(Protocol):
         """Return the distributions that implement a hook, in the order they are called."""
         ...
 
-    def each(self, hook: str, **arguments: Any) -> Iterator[tuple[str, object]]:
-        """Call every implementation, yielding its distribution and its value or the exception it raised."""
+    def deciding(self, hook: str) -> Sequence[Decider]:
+        """Return the implementations of a hook, each with its distribution, in the order they are called."""
         ...
 
 
@@ -52,6 +55,7 @@ class Said:
 
 
 _SILENCE: Final = Said()
+_PLAIN: Final = frozenset({str, int, float, bool, type(None)})
 
 
 def _nobody_is(_: str) -> bool:
@@ -76,12 +80,11 @@ class Policies:
         deadline_ms: int = 1000,
         trusted: Callable[[str], bool] = _nobody_is,
     ) -> None:
-        self._hooks = hooks
         self._trusted = trusted
         self._deadline_s = deadline_ms / 1000
-        self._reviewers = hooks.authors("review_call") if hooks else ()
-        self._limiters = hooks.authors("limit_call") if hooks else ()
-        deciding = {*self._reviewers, *self._limiters}
+        self._reviewers = tuple(hooks.deciding("review_call")) if hooks else ()
+        self._limiters = tuple(hooks.deciding("limit_call")) if hooks else ()
+        deciding = {author for author, _ in (*self._reviewers, *self._limiters)}
         present = deciding & hooks.loaded if hooks else set()
         self.missing: tuple[str, ...] = tuple(dist for dist in required if dist not in present)
         self._thread = _GateThread()
@@ -115,15 +118,14 @@ class Policies:
             call: the policies get a copy of its arguments, so that none can change what will run.
             reviewed: also ask for opinions, which have no effect where a row or the internal table decides.
         """
-        closed = self.closed
-        if closed is not None:
-            return Said(limits=(closed,))
+        if self.missing and self.closed is not None:
+            return Said(limits=(self.closed,))
         reviewers = self._reviewers if reviewed else ()
-        if self._hooks is None or not (reviewers or self._limiters):
+        if not (reviewers or self._limiters):
             return _SILENCE
         if call.arguments is not None:
-            call = evolve(call, arguments=copy.deepcopy(dict(call.arguments)))
-        asking = _Asking(self._hooks, call, reviewers, self._limiters)
+            call = _with_own_arguments(call)
+        asking = _Asking(call, reviewers, self._limiters)
         if self._thread.run(asking, self._deadline_s):
             return self._said(asking)
         return Said(limits=(asking.overrun(self._deadline_s),))
@@ -131,9 +133,9 @@ class Policies:
     def _said(self, asking: _Asking) -> Said:
         opinions: list[Verdict] = []
         limits: list[Verdict] = []
+        if not asking.answers:
+            return _SILENCE
         for hook, author, value in asking.answers:
-            if value is None:
-                continue
             if hook == "review_call" and type(value) is Opinion and value.setting in ("allow", "ask"):
                 counted = value.setting == "ask" or self._trusted(author)
                 reason = _reason(value.reason)
@@ -170,42 +172,41 @@ def note_policies(ledger: Ledger, environment: str, hooks: Plugins, required: Se
 class _Asking:
     """One call's round of policies, run on the gate's thread and watched from the caller's."""
 
-    def __init__(
-        self, hooks: Hooks, call: Call, reviewers: tuple[str, ...], limiters: tuple[str, ...]
-    ) -> None:
-        self._hooks = hooks
+    __slots__ = ("_call", "_given_up", "_hook", "_last", "_rounds", "answers")
+
+    def __init__(self, call: Call, reviewers: tuple[Decider, ...], limiters: tuple[Decider, ...]) -> None:
         self._call = call
         self._rounds = (("limit_call", limiters), ("review_call", reviewers))
         self._given_up = False
-        self._last = ("", "")
+        self._hook = self._last = ""
         self.answers: list[tuple[str, str, object]] = []
 
     def __call__(self) -> None:
-        for hook, authors in self._rounds:
-            self._last = (hook, "")
-            if not authors:
-                continue
-            for author, value in self._hooks.each(hook, call=self._call):
+        call = self._call
+        for hook, deciders in self._rounds:
+            self._hook = hook
+            for author, decide in deciders:
+                self._last = author
+                try:
+                    value = decide(call)
+                except BaseException as error:  # a policy that exits is one that fails
+                    value = error
                 if self._given_up:
                     return  # the call is denied already; the policies left are not run for nothing
-                self.answers.append((hook, author, value))
-                self._last = (hook, author)
+                if value is not None:
+                    self.answers.append((hook, author, value))
 
     def overrun(self, deadline_s: float) -> Verdict:
         """Give up on this round and return the verdict that says who kept it."""
         self._given_up = True
-        hook, last = self._last
-        if not hook:
+        if not self._last:
             return Verdict(
                 "host",
                 "failure",
                 "deny",
                 "policies hang and none is asked any more until the host is restarted",
             )
-        authors = dict(self._rounds).get(hook, ())
-        following = authors[authors.index(last) + 1 :] if last in authors else authors
-        author = (following or authors or ("host",))[0]
-        return _failure(author, hook, f"did not answer within {deadline_s * 1000:g} ms")
+        return _failure(self._last, self._hook, f"did not answer within {deadline_s * 1000:g} ms")
 
 
 class _GateThread:
@@ -235,23 +236,26 @@ class _GateThread:
 
 
 class _Worker:
-    """A daemon thread with a place for one task."""
+    """A daemon thread with a place for one task.
+
+    A byte in a pipe wakes it and a lock wakes the caller: of all ways to hand a task to a thread and back the
+    quickest, since writing to a pipe lets the other thread have the interpreter at that very moment.
+    """
 
     def __init__(self) -> None:
         self._task: Callable[[], None] | None = None
-        # plain locks handed back and forth: the quickest way to wake a thread
-        self._given = threading.Lock()
+        self._reader, self._writer = os.pipe()
         self._done = threading.Lock()
-        self._given.acquire()
         self._done.acquire()
         self._retired = False
         self._busy = False
+        self._pid = os.getpid()
         self._thread = threading.Thread(target=self._serve, name="chalie-gate", daemon=True)
         self._thread.start()
 
     def is_usable(self) -> bool:
         """Tell whether the thread is there: a forked child has the object and not the thread."""
-        return self._thread.is_alive()
+        return self._pid == os.getpid()
 
     def is_busy(self) -> bool:
         """Tell whether a task still runs."""
@@ -261,27 +265,59 @@ class _Worker:
         """Run a task; return False where it is not done within the deadline."""
         self._task = task
         self._busy = True
-        self._given.release()
+        os.write(self._writer, b".")
         return self._done.acquire(timeout=deadline_s)
 
     def retire(self) -> None:
         """Let the thread end, at once or when its task does."""
         self._retired = True
         if not self._busy:
-            with contextlib.suppress(RuntimeError):  # it was woken already
-                self._given.release()
+            with contextlib.suppress(OSError):  # it has ended already
+                os.write(self._writer, b".")
 
     def _serve(self) -> None:
-        while True:
-            self._given.acquire()
-            task, self._task = self._task, None
-            if task is not None:
-                task()
-                task = None  # kept until the next one it would hold the call's arguments
-            self._busy = False
-            if self._retired:
-                return
-            self._done.release()
+        try:
+            while True:
+                os.read(self._reader, 1)
+                task, self._task = self._task, None
+                if task is not None:
+                    task()
+                    task = None  # kept until the next one it would hold the call's arguments
+                self._busy = False
+                if self._retired:
+                    return
+                self._done.release()
+        finally:
+            os.close(self._reader)
+            os.close(self._writer)
+
+
+def _with_own_arguments(call: Call) -> Call:
+    """Return a call whose arguments are copies, so that no policy changes what is stored and run."""
+    return Call(
+        call.dist,
+        call.name,
+        call.permission,
+        call.effect,
+        _copied(call.arguments),
+        call.channel,
+        call.principal,
+        call.conversation,
+        call.descriptor_hash,
+        call.requires_approval,
+        call.must_ask,
+        call.files_hash,
+        call.destination,
+    )
+
+
+def _copied(value: Any) -> Any:
+    """Return a copy of JSON values, in which only objects and lists can be changed."""
+    if isinstance(value, Mapping):
+        return {key: item if type(item) in _PLAIN else _copied(item) for key, item in value.items()}
+    if isinstance(value, list):
+        return [item if type(item) in _PLAIN else _copied(item) for item in value]
+    return value
 
 
 def _failure(author: str, hook: str, what: str) -> Verdict:

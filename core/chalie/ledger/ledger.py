@@ -102,7 +102,7 @@ class Ledger:
 
     def mark(self) -> int:
         """Return a number that changes whenever another connection or process has written."""
-        return int(self._fast.value("PRAGMA data_version"))
+        return self._fast.mark()
 
     def note(self, name: str) -> str | None:
         """Return what was noted under a name, or None."""

@@ -238,7 +238,7 @@ class Permissions:
     def _rows(self) -> Mapping[_Key, PermissionRow]:
         copy = self._copy
         # changes with every commit of *another* connection: the rows are never set through this one
-        mark = self._fast.value("PRAGMA data_version")
+        mark = self._fast.mark()
         if mark == copy.mark:
             return copy.rows
         counter = self._fast.value("SELECT n FROM changes WHERE name = 'permissions'")
