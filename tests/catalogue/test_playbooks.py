@@ -217,6 +217,28 @@ def test_a_restriction_is_read_whether_or_not_the_rest_is_yaml(
         ["{allowed-tools: Read}"],
         ["broken: YAML: x", "other: {allowed-tools: Read}"],
         ["description: d", "  more: {a: b, allowed-tools: Read"],
+        ["tools-allowed: Read"],
+        ["permitted-tools: Read"],
+        ["allowed_tool: Read"],
+        ["toolsAllowed: Read"],
+        ["onlyTools: [Read]"],
+        ["tools_only: Read"],
+        ["Restricted Tools: Read"],
+        ["tool-restrictions: Read"],
+        ["toolwhitelist allowed: Read"],
+        ["deny-tools: Bash"],
+        ["the-tools-it-is-permitted: Read"],
+        ["tools that are allowed: Read"],
+        ["\uff50ermitted-\uff54ools: Read"],
+        ["metadata: {tools-allowed: Read}"],
+        ["metadata: {allowed-tools: Read}"],
+        ["metadata:", "  - more: {permitted_tools: Read}"],
+        ["metadata:", "  permitted tools: Read"],
+        ["? {permitted-tools: Read}", ": x"],
+        ["broken: YAML: x", "tools-allowed: Read"],
+        ["broken: YAML: x", "other: {tools-allowed: Read}"],
+        ["description: broken: line", "  permitted-tools: Read"],
+        ["---", "permitted-tools: Read"],
     ],
 )
 def test_a_restriction_that_cannot_be_read_for_certain_makes_the_playbook_unusable(
@@ -238,6 +260,27 @@ def test_a_restriction_that_stands_twice_on_one_line_is_no_clearer(tmp_path: Pat
 def test_other_spellings_of_the_restriction_restrict_as_well(tmp_path: Path, key: str) -> None:
     text = front("description: d", f"{key}: Read")
     assert good(read(written(tmp_path, text))).allowed_tools == ("Read",)
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "required-tools: hammer",
+        "toolbox: hammer",
+        "commonly-used-tools: hammer",
+        "only-on: linux",
+        "allowed-hosts: example.org",
+        "restricted: false",
+        "metadata: {tool-version: 3, permits: none}",
+    ],
+)
+def test_a_key_that_restricts_no_tools_makes_nothing_unusable(tmp_path: Path, line: str) -> None:
+    assert good(read(written(tmp_path, front("description: d", line)))).allowed_tools is None
+
+
+def test_a_long_description_may_speak_of_the_only_tool(tmp_path: Path) -> None:
+    text = front("description: >", "  Helps where there is only one tool: a hammer.", "  Use it with care.")
+    assert good(read(written(tmp_path, text))).allowed_tools is None
 
 
 def test_a_description_may_speak_of_allowed_tools(tmp_path: Path) -> None:

@@ -32,6 +32,11 @@ RESTRICTION: Final = "allowedtools"
 
 #: keys of other programs that restrict tools in a way this host does not read.
 _OTHER_RESTRICTIONS = frozenset({"tools", "disallowedtools", "deniedtools", "restrictedtools"})
+#: words that, beside `tool` or `tools`, make a key one that restricts, in any order and with more around them
+_RESTRICTING = frozenset({"only", "deny", "denied", "denylist", "whitelist", "blacklist"})
+_RESTRICTING_STEMS = ("allow", "permit", "restrict", "disallow", "forbid")
+_WORD = re.compile(r"[^\W\d_]+")
+_CAMEL = re.compile(r"(?<=[a-z])(?=[A-Z])")
 _KEY_LINE = re.compile(r"(?P<key>[^\W\d_][\w .-]*?) *:(?P<value>.*)$")
 
 
@@ -115,6 +120,8 @@ def _from_yaml(text: str, first_line: int) -> dict[str, Field]:
         line = first_line + key.start_mark.line
         if key.tag == "tag:yaml.org,2002:merge":  # could carry a restriction in from elsewhere
             raise Unreadable("uses a YAML merge key (`<<`)", line, "write its fields out")
+        _check_inside(key, first_line)
+        _check_inside(value, first_line)
         if isinstance(key, yaml.ScalarNode):
             _keep(fields, key.value, Field(_plain(value), line))
     return fields
@@ -146,12 +153,8 @@ def _keep(fields: dict[str, Field], key: str, found: Field) -> None:
                 "keep one `allowed-tools` line",
             )
         fields[RESTRICTION] = found
-    elif folded in _OTHER_RESTRICTIONS or resembles_restriction(folded):
-        raise Unreadable(
-            f"restricts its tools with `{key.strip()}`, which cannot be read for certain",
-            found.line,
-            "write the tools it may use as `allowed-tools: first second`",
-        )
+    elif folded in _OTHER_RESTRICTIONS or resembles_restriction(key):
+        raise _not_certain(key, found.line)
     else:
         fields.setdefault(folded, found)
 
@@ -161,9 +164,42 @@ def fold_key(key: str) -> str:
     return "".join(char for char in unicodedata.normalize("NFKC", key).casefold() if char.isalnum())
 
 
-def resembles_restriction(folded: str) -> bool:
-    """Say whether a folded key is, or is a slip of the pen for, the one that restricts tools."""
-    return difflib.SequenceMatcher(None, folded, RESTRICTION).ratio() >= 0.85
+def resembles_restriction(key: str) -> bool:
+    """Say whether a key is, or is a slip of the pen or another word for, the one that restricts tools."""
+    folded = fold_key(key)
+    if difflib.SequenceMatcher(None, folded, RESTRICTION).ratio() >= 0.85:
+        return True
+    if "tool" not in folded:
+        return False
+    words = {word.casefold() for word in _WORD.findall(_CAMEL.sub(" ", unicodedata.normalize("NFKC", key)))}
+    return not words.isdisjoint(_RESTRICTING) or any(stem in folded for stem in _RESTRICTING_STEMS)
+
+
+def _not_certain(key: str, line: int) -> Unreadable:
+    return Unreadable(
+        f"restricts its tools with `{key.strip()[:80]}`, which cannot be read for certain",
+        line,
+        "write the tools it may use as `allowed-tools: first second`, not indented",
+    )
+
+
+def _check_inside(value: Any, first_line: int) -> None:
+    """Refuse a restriction that stands inside another field, where it restricts nothing."""
+    import yaml
+
+    pending, seen = [value], set()
+    while pending:
+        node = pending.pop()
+        if id(node) in seen:  # an alias
+            continue
+        seen.add(id(node))
+        if isinstance(node, yaml.SequenceNode):
+            pending += node.value
+        elif isinstance(node, yaml.MappingNode):
+            for key, below in node.value:
+                pending += [key, below]
+                if isinstance(key, yaml.ScalarNode) and resembles_restriction(key.value):
+                    raise _not_certain(key.value, first_line + key.start_mark.line)
 
 
 def _from_lines(front: Sequence[str], first_line: int) -> dict[str, Field]:

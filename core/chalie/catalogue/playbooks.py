@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Final
 
 from .descriptor import EntryPoint, Playbook, Problem
-from .front_matter import RESTRICTION, Field, Unreadable, fields_of, fold_key, resembles_restriction, split
+from .front_matter import RESTRICTION, Field, Unreadable, fields_of, resembles_restriction, split
 
 __all__ = ["DESCRIPTION_LIMIT", "FILE_LIMIT", "NAME_LIMIT", "read", "read_folder"]
 
@@ -30,8 +30,14 @@ NAME_LIMIT: Final = 64
 DESCRIPTION_LIMIT: Final = 4096
 
 _FILE_NAMES = ("SKILL.md", "skill.md")
-_RESTRICTION_WORD = re.compile(r"[\s>|\"'{?-]*allowed[-_\u2010-\u2015]?tools?\b", re.IGNORECASE)
-_RESTRICTION_INSIDE = re.compile(r"allowed[-_ \u2010-\u2015]?tools?[\"']?\s*[:=\uff1a]", re.IGNORECASE)
+_BETWEEN: Final = r"[-_\u2010-\u2015]?"
+_RESTRICTING: Final = "(?:allowed|permitted|restricted|only)"
+_KEY: Final = f"(?:{_RESTRICTING}{_BETWEEN}tools?|tools?{_BETWEEN}{_RESTRICTING})"
+_RESTRICTION_WORD = re.compile(rf"[\s>|\"'{{?-]*{_KEY}\b", re.IGNORECASE)
+_RESTRICTION_INSIDE = re.compile(
+    rf"(?:{_KEY}|allowed tools?)[\"']?\s*[:=\uff1a]",
+    re.IGNORECASE,
+)
 _TOOL = re.compile(r"[^\s,()]+(?:\([^()]*\))?")
 
 
@@ -223,8 +229,11 @@ def _check_below(body: str, first_line: int) -> None:
 
 def _speaks_of_restriction(line: str) -> bool:
     """Say whether a line could be meant as a restriction, however it is written."""
+    if _RESTRICTION_WORD.match(line) is not None:
+        return True
     key, colon, _ = line.partition(":")
-    return _RESTRICTION_WORD.match(line) is not None or (bool(colon) and resembles_restriction(fold_key(key)))
+    # More words than two are a sentence, as in a description that goes over several lines.
+    return bool(colon) and len(key.strip(" \t-?>|{'\"").split()) <= 2 and resembles_restriction(key)
 
 
 def _tool_names(text: str) -> tuple[str, ...] | None:
