@@ -137,6 +137,19 @@ def test_a_model_that_is_not_there_is_said_as_such(chalie: Chalie, home: Path) -
     assert "the model '/nowhere/model' is neither a folder nor an installed model" in done.err
 
 
+def test_a_miss_by_meaning_shows_what_came_nearest_and_the_ceiling(chalie: Chalie, home: Path) -> None:
+    (home / "config.toml").write_text("[discovery]\nceiling = 0.01\n")
+    entry = "please throw something with six sides on the table"
+    done = chalie("find", entry, "--explain", "--json")
+    assert done.code == exits.NOTHING
+    (miss,) = done.json["not_found"]
+    assert (miss["reason"], miss["ceiling"]) == ("no-match", 0.01)
+    assert miss["nearest"][0]["name"] == "dice" and miss["nearest"][0]["distance"] > 0.01
+    said = chalie("find", entry, "--explain").err
+    assert "nearest: dice at 0." in said and "the ceiling is 0.01" in said
+    assert "nearest" not in chalie("find", entry, "--json").json["not_found"][0]
+
+
 def test_a_channel_that_was_mistyped_is_a_usage_error(chalie: Chalie) -> None:
     for words in (["find", "dice"], ["call", "dice"]):
         done = chalie(*words, "--channel", "chatt")

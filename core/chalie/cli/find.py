@@ -30,7 +30,7 @@ NEXT_STEPS: Final[Mapping[str, str]] = MappingProxyType(
         "ambiguous": "several packages own that name; ask for one of",
         "unsupported-language": "no name matches and the model does not know these words; "
         "[discovery] model in config.toml can name another model",
-        "unavailable": "its package is there and cannot be used now; `chalie doctor` tells why",
+        "unavailable": "its package, or the embedding model, cannot be used now; `chalie doctor` tells why",
         "hidden": "what answers it is denied on this channel; see `chalie permissions list`",
         "index-unreadable": "not everything could be searched; `chalie doctor` tells why",
     }
