@@ -39,6 +39,8 @@ from .secrets import Secrets
 __all__ = ["ENDED", "OPEN", "RUNNING", "Hold", "Holds"]
 
 
+#: characters of an id that may stand for it.
+_SHORTEST: Final = 4
 #: how a run ends.
 _RAN: Final = ("done", "failed", "interrupted")
 
@@ -77,14 +79,13 @@ class Holds:
 
     def get(self, hold_id: str) -> Hold | None:
         """Return a hold by its id, or by a beginning of it that no other has; None where there is none."""
-        rows = self._fast.read(
-            f"SELECT {COLUMNS} FROM holds WHERE id = ? OR (length(?) >= 4 AND substr(id, 1, length(?)) = ?) "
-            "ORDER BY id <> ? LIMIT 2",
-            (hold_id,) * 5,
-        )
-        if not rows or (rows[0][0] != hold_id and len(rows) > 1):
-            return None
-        return hold_of(rows[0])
+        rows = self._fast.read(f"SELECT {COLUMNS} FROM holds WHERE id = ?", (hold_id,))
+        if not rows and len(hold_id) >= _SHORTEST:
+            rows = self._fast.read(
+                f"SELECT {COLUMNS} FROM holds WHERE id > ? AND id < ? ORDER BY id LIMIT 2",
+                (hold_id, f"{hold_id}~"),
+            )
+        return hold_of(rows[0]) if len(rows) == 1 else None
 
     def state(self, hold_id: str) -> str | None:
         """Return a hold's state: what is asked again and again while somebody waits."""
