@@ -120,6 +120,16 @@ def test_a_file_replaced_by_one_of_the_same_size_and_time_changes_the_stamp(plac
     assert look(place).stamp != before.stamp
 
 
+def test_another_link_to_a_file_makes_it_compared_and_not_read_again(place: Place, tmp_path: Path) -> None:
+    module = place.install("good").path("chalie_ability_good.py")
+    first, before = place.build(), look(place)
+    os.link(module, tmp_path / "of-another-environment.py")
+    assert look(place).stamp != before.stamp and look(place).files_hash() == before.files_hash()
+    (row,) = [row for row in place.build().snapshot.distributions() if row.name == NAME]
+    assert row.files_hash == before.files_hash() and row.state == "ready"
+    assert first.manifest.content == place.build().manifest.content
+
+
 def test_a_path_with_a_comma_is_read_from_record(place: Place) -> None:
     package = packages.ability_package("good")
     good = packages.install(place.site, package)

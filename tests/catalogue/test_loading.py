@@ -77,6 +77,20 @@ def test_a_change_before_the_import_is_refused_and_told(place: Place) -> None:
     assert load(only(snapshot), snapshot)().summary() == "New."
 
 
+def test_a_change_that_puts_size_and_time_back_is_refused_and_told(place: Place) -> None:
+    module = place.install("tool", summary="Old.").path(f"{MODULE}.py")
+    snapshot, stat = place.build().snapshot, module.stat()
+    module.write_text(module.read_text().replace("Old.", "New."))
+    os.utime(module, ns=(stat.st_atime_ns, stat.st_mtime_ns))
+    assert (module.stat().st_size, module.stat().st_ino) == (stat.st_size, stat.st_ino)
+    told: list[str] = []
+    with pytest.raises(NotReady, match="changed since it was read"):
+        load(only(snapshot), snapshot, stale=told.append)
+    assert told == [DIST] and MODULE not in sys.modules
+    snapshot = place.build().snapshot
+    assert load(only(snapshot), snapshot)().summary() == "New."
+
+
 def test_a_file_that_was_only_touched_is_imported(place: Place) -> None:
     tool = place.install("tool")
     snapshot = place.build().snapshot

@@ -34,7 +34,7 @@ class Footprint:
     """What a distribution looks like on disk at one moment.
 
     Attributes:
-        stamp: digest over path, inode, time and size of every file; equal stamps mean nothing was written.
+        stamp: digest over path, inode, times and size of every file; equal stamps mean nothing was written.
         roots: top-level import name -> the file or folder it is imported from.
         missing: the first file its RECORD names that is absent or of another size; empty when complete.
         changed: when the newest change was made, in seconds since the epoch.
@@ -173,7 +173,10 @@ class _Look:
             return None
         self.changed = max(self.changed, found.st_mtime, found.st_ctime if changed_by_status else 0.0)
         if stamp:
-            self._lines[path] = f"{found.st_ino} {found.st_mtime_ns} {found.st_size}"
+            # The status time too: an edit can put size and modification time back, but not that. It also
+            # changes where nothing was written (another link to the file); then the bytes are compared.
+            times = f"{found.st_mtime_ns} {found.st_ctime_ns}"
+            self._lines[path] = f"{found.st_ino} {times} {found.st_size}"
         return found.st_size
 
     def stamp(self) -> str:

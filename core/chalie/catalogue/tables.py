@@ -74,7 +74,7 @@ class DistributionRow:
         name: normalised name (PEP 503).
         version: as its metadata says.
         path: its metadata folder (`….dist-info`).
-        stamp: digest of the inode, time and size of its files; see `installed.Distribution`.
+        stamp: digest of the inode, times and size of its files; see `installed.Distribution`.
         files_hash: SHA-256 (hex) of its files' bytes, which enabling and trust bind to; empty where unread.
         editable: whether its code lies in a working tree.
         state: see `State`.
