@@ -3,16 +3,12 @@
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Callable
 from typing import Any
 
 import pytest
-from chalie.dispatch.results import Results, _any_handle, _replaced
 from chalie.errors import LedgerUnavailable
 from chalie.result import ToolResult
-from hypothesis import given
-from hypothesis import strategies as st
 
 from .inside import Inside, Person, Plain
 
@@ -106,11 +102,11 @@ def test_a_cut_result_makes_the_tool_that_reads_on_active(
 def test_a_handle_stands_for_the_whole_text_wherever_it_is_in_the_arguments(
     inside: Inside, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    turn = big(inside, monkeypatch, "x" * 5_000_000)
+    turn = big(inside, monkeypatch, "x" * 2_500_000)
     handle = f"result:{inside.call(turn, 'big').meta['result']}"
     arguments = {"text": handle, "list": ["a", handle], "tree": {"deep": [{"er": handle}], handle: "key"}}
     body = json.loads(inside.call(turn, "takes", arguments).body)
-    size = 5_000_000
+    size = 2_500_000
     assert body == {"text": size, "list": [1, size], "tree": {"deep": [{"er": size}], handle: 3}}
 
 
@@ -121,7 +117,7 @@ def test_a_handle_of_kept_json_fits_a_parameter_that_takes_no_text_and_is_checke
     turn = big(inside, monkeypatch, rows)
     handle = f"result:{inside.call(turn, 'big').meta['result']}"
     assert json.loads(inside.call(turn, "takes", {"list": handle}).body) == {"list": [30] * 20_000}
-    monkeypatch.setattr(Big, "body", [[number] for number in range(60_000)])
+    monkeypatch.setattr(Big, "body", [[] for number in range(1_100_000)])
     numbers = f"result:{inside.call(turn, 'big').meta['result']}"
     assert inside.call(turn, "takes", {"list": numbers}).code == "arguments-too-large"
     monkeypatch.setattr(Big, "body", list(range(20_000)))
@@ -179,20 +175,6 @@ def test_a_handle_that_expires_while_a_person_thinks_is_unknown(
     assert inside.rows()[-1].event == "call.finished"
 
 
-def test_a_bound_handle_whose_text_is_another_one_is_refused(inside: Inside) -> None:
-    from chalie.errors import ChalieError
-
-    results = Results(inside.ledger.results, CAP)
-    result_id = inside.ledger.results.put("ada", "text")
-    bound = results.bind("ada", {"a": f"result:{result_id}"})
-    assert results.expand("ada", bound) == {"a": "text"}
-    forged = {"a": re.sub("sha256:....", "sha256:0000", bound["a"])}
-    with pytest.raises(ChalieError, match="no kept result"):
-        results.expand("ada", forged)
-    with pytest.raises(ChalieError, match="no kept result"):
-        results.expand("eve", bound)
-
-
 def test_a_result_that_cannot_be_kept_is_still_shown_and_says_so(
     inside: Inside, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -212,6 +194,9 @@ def test_a_result_that_cannot_be_kept_is_still_shown_and_says_so(
         ToolResult.error("m" * 1_000_000, code="x"),
         ToolResult.error("m", code="x", hint="h" * 1_000_000),
         ToolResult.error("m", code="x", valid=[f"choice-{n}" for n in range(100_000)]),
+        ToolResult.error("m", code="x", valid=["v" * 1_000_000] * 8),
+        ToolResult.error("m", code="x", valid=["v" * 1_000_000, "short"]),
+        ToolResult.ok("b", **{f"{'k' * 50}{n}": n for n in range(5_000)}),
         ToolResult.ok("b", **{f"k{n}": "v" * 4000 for n in range(500)}),
     ],
 )
@@ -226,23 +211,5 @@ def test_no_part_of_a_result_can_flood_the_turn(
 
     text = inside.dispatcher.call(inside.turn(inside.add(Floods)), "floods")
     assert len(text.encode()) < CAP + 16_384
+    assert "short" not in result.valid or "valid: short" in text
     assert inside.call(inside.turn(inside.shelf.owners("floods")[0]), "floods").status == result.status
-
-
-values = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.text() | st.just("result:ab"),
-    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(), inner, max_size=4),
-    max_leaves=12,
-)
-
-
-@given(values)
-def test_replacing_touches_every_text_and_nothing_else(value: Any) -> None:
-    texts: list[str] = []
-
-    def keep(text: str) -> str:
-        texts.append(text)
-        return text
-
-    assert _replaced(value, keep) == value
-    assert _any_handle(value) == any(text.startswith("result:") for text in texts)

@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+import asyncio
+import json
+import os
+import signal
+import threading
 from collections.abc import Callable
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 from chalie.calls import AnswerKind, SideEffect
+from chalie.dispatch.dispatcher import ROAD_THREADS
 from chalie.errors import DescribeFailed, LedgerUnavailable, NotReady
 from chalie.result import ToolResult
 
@@ -429,3 +435,62 @@ def test_secrets_are_masked_for_people_and_on_the_trail_even_in_an_error_that_re
         assert "ada" in text
         assert not any(secret in text for secret in ("hunter2", "key-one", "key-two"))
     assert "cannot log in with •••" in trail
+
+
+@pytest.mark.parametrize(
+    "name", [None, 5, 1.5, True, ["x"], {}, b"plain", object(), "\ud800", "pl\udfffain", ""]
+)
+def test_a_name_that_is_no_name_is_an_unknown_tool_on_both_roads(inside: Inside, name: Any) -> None:
+    turn = inside.turn(inside.add(Plain))
+    assert inside.call(turn, name).code == "unknown-tool"
+    assert asyncio.run(inside.acall(turn, name)).code == "unknown-tool"
+    assert [row.code for row in inside.rows()] == ["unknown-tool"] * 2
+
+
+def test_arguments_that_are_json_null_are_none_at_all(inside: Inside) -> None:
+    turn = inside.turn(inside.add(Plain))
+    assert [inside.call(turn, "plain", text).body for text in ("null", " null ", b"null", "")] == ["{}"] * 4
+
+
+@pytest.mark.filterwarnings("ignore:This process:DeprecationWarning")
+def test_a_fork_of_the_host_is_refused_every_call_at_once(inside: Inside) -> None:
+    turn = inside.turn(inside.add(Plain))
+    assert asyncio.run(inside.acall(turn, "plain")).status == "success"
+    reading, writing = os.pipe()
+    child = os.fork()
+    if not child:
+        try:
+            signal.alarm(20)  # it would wait for threads that are not there
+            codes = [inside.call(turn, "plain").code, asyncio.run(inside.acall(turn, "plain")).code]
+            os.write(writing, json.dumps(codes).encode())
+        finally:
+            os._exit(0)
+    os.close(writing)
+    with os.fdopen(reading) as answer:
+        assert json.loads(answer.read()) == ["cannot-record"] * 2
+    os.waitpid(child, 0)
+
+
+def test_calls_that_wait_for_a_person_hold_up_no_other_call(inside: Inside, gate: threading.Event) -> None:
+    class Slow(Person):
+        def ask(self, hold: Any) -> Any:
+            gate.wait(30)
+            return super().ask(hold)
+
+    class Free(Plain):
+        called = "free"
+
+    waiting = ROAD_THREADS + 8
+    turn = inside.turn(inside.add(Plain, allow=False), inside.add(Free), approver=Slow())
+
+    async def main() -> tuple[str, list[str]]:
+        asked = [asyncio.create_task(inside.acall(turn, "plain", {"n": n})) for n in range(waiting)]
+        while inside.dispatcher._road._lent < waiting:
+            await asyncio.sleep(0.01)
+        free = await inside.acall(turn, "free")
+        gate.set()
+        return free.status, [(await each).status for each in asked]
+
+    free, rest = asyncio.run(main())
+    assert free == "success" and rest == ["success"] * waiting
+    assert inside.dispatcher._road._lent == 0

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import threading
+import time
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -418,3 +419,28 @@ def test_a_failing_policy_and_a_closed_gate_empty_no_search(ledger: Ledger) -> N
     sight = Gate(ledger, Policies(required=("guard",))).sight(descriptor(), CHAT, "ada", None)
     assert not sight.hidden
     assert "the gate is closed" in (sight.not_allowed or "")
+
+
+def test_approvers_that_never_answer_take_a_bounded_number_of_threads(
+    ledger: Ledger, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("chalie.gate.asking.MOST_ASKED", 3)
+    over, asked = threading.Event(), []
+
+    class Hangs:
+        def ask(self, hold: HoldView) -> Answer:
+            asked.append(hold.id)
+            over.wait(30)
+            return Answer(AnswerKind.ONCE, "token:test")
+
+    gate = Gate(ledger, ask_timeout_s=0.01)
+    codes = []
+    for number in range(6):
+        call = a_call(arguments={"n": number})
+        codes.append(gate.admit(call, CHAT, Hangs(), a_view).code)
+    assert codes == ["approval-pending"] * 6 and len(asked) == 3
+    over.set()
+    end = time.monotonic() + 20
+    while gate._asking._asked and time.monotonic() < end:
+        time.sleep(0.01)
+    assert gate._asking._asked == 0

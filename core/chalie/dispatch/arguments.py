@@ -3,7 +3,7 @@
 The order is fixed. The host's own parameters come off first. Then a bounded walk makes sure that the rest is
 JSON of a size that can be looked at; keys and values are repaired where there is one way to read them; the
 action and what it requires are checked, all at once; last comes JSON Schema. Everything after this file sees
-the repaired form.
+the repaired form. Where a handle stands for a kept result, it is the expanded form that is checked.
 """
 
 from __future__ import annotations
@@ -23,9 +23,11 @@ from ..errors import ArgumentRefused, SchemaRefused
 from ..names import normal, shown
 from ..result import ToolResult
 from ..schema import DEEPEST_DATA, INJECTED, compiled, digest, work_by_depth
+from .handles import MOST_EXPANDED, Handles, has_handle
+from .healing import MOST_VALUES as MOST_WHOLE_VALUES
 from .healing import Repairs, json_object
 
-__all__ = ["MOST_BYTES", "MOST_VALUES", "Prepared", "prepare", "take_injected"]
+__all__ = ["MOST_BYTES", "MOST_VALUES", "Prepared", "copied", "expanded", "prepare", "take_injected"]
 
 #: How many values a call may hold, counting containers.
 MOST_VALUES: Final = 100_000
@@ -52,12 +54,14 @@ class Prepared:
     """Arguments fit to be judged and run.
 
     Attributes:
-        arguments: repaired, validated, and a copy of its own.
+        arguments: repaired, validated, and a copy of its own; handles are bound.
         healed: each repair in words; empty for arguments that came as they should.
+        whole: the same with handles expanded, which is what was validated; None where there are none.
     """
 
     arguments: dict[str, Any]
     healed: tuple[str, ...] = ()
+    whole: dict[str, Any] | None = None
 
 
 def take_injected(arguments: Any) -> tuple[Any, str, bool]:
@@ -109,13 +113,21 @@ def _text(arguments: str | bytes | bytearray) -> str:
         raise ArgumentRefused("the arguments are bytes that are not text") from error
 
 
-def prepare(descriptor: Descriptor, arguments: Any) -> Prepared | ToolResult:
+def prepare(
+    descriptor: Descriptor, arguments: Any, handles: Handles | None = None, principal: str = ""
+) -> Prepared | ToolResult:
     """Return a call's arguments ready to be judged and run, or the error the model gets.
 
     Args:
         descriptor: of the tool that is called.
         arguments: what the model sent without the host's own parameters: a mapping, the JSON text of an
             object, or None for no arguments.
+        handles: binds and expands handles of kept results; None takes them as they are.
+        principal: whose results they must be.
+
+    Raises:
+        ChalieError: `result-unknown`.
+        LedgerUnavailable: kept results cannot be read.
 
     The errors are `arguments-too-large`, `ambiguous-param`, `unknown-action`, `missing-params` (all at once)
     and `invalid-param` (the first five, each with its path). No error shows a value, for it may be a secret.
@@ -132,6 +144,8 @@ def prepare(descriptor: Descriptor, arguments: Any) -> Prepared | ToolResult:
             healed.extend(done)
         if done:
             may_nest = _bounded(checks, fixed)
+        if handles is not None and has_handle(fixed):
+            return _with_handles(descriptor, checks, handles, principal, fixed, healed)
         _check_action(descriptor, checks.repairs, fixed, healed)
         if checks.validator.is_valid(fixed):
             return Prepared(fixed, _told(healed))
@@ -140,6 +154,49 @@ def prepare(descriptor: Descriptor, arguments: Any) -> Prepared | ToolResult:
         return ToolResult.error(refused.message, code=refused.code, hint=refused.hint, valid=refused.valid)
     except SchemaRefused as refused:  # only of a descriptor that no describing process has checked
         return ToolResult.error(refused.message, code=refused.code, hint=refused.hint)
+
+
+def expanded(
+    descriptor: Descriptor, arguments: dict[str, Any], handles: Handles, principal: str
+) -> dict[str, Any]:
+    """Return bound arguments as they run: with each handle's text, or its JSON, in its place.
+
+    Raises:
+        ChalieError: `result-unknown`, `arguments-too-large`.
+        LedgerUnavailable: kept results cannot be read.
+    """
+    return _whole(_checks_of(descriptor), handles.expand(principal, arguments), [])
+
+
+def _with_handles(
+    descriptor: Descriptor,
+    checks: _Checks,
+    handles: Handles,
+    principal: str,
+    arguments: dict[str, Any],
+    healed: list[str],
+) -> Prepared | ToolResult:
+    """Check repaired arguments with their handles expanded."""
+    bound = handles.bind(principal, arguments)
+    whole = _whole(checks, handles.expand(principal, bound), healed)
+    _check_action(descriptor, checks.repairs, whole, healed)
+    if "action" in whole:
+        bound.setdefault("action", whole["action"])
+    if checks.validator.is_valid(whole):
+        return Prepared(bound, _told(healed), whole)
+    return _invalid(checks, _problems(checks.validator, whole, every=False))
+
+
+def _whole(checks: _Checks, arguments: dict[str, Any], healed: list[str]) -> dict[str, Any]:
+    """Return expanded arguments with JSON decoded where no text is wanted; refuse what is too large."""
+    # the bytes of the texts were counted as they were expanded; values are counted with 4 bytes each
+    most = MOST_WHOLE_VALUES, MOST_BYTES + 2 * MOST_EXPANDED + 4 * MOST_WHOLE_VALUES
+    may_nest = _work(checks, *_walk(arguments, *most)) <= _MOST_REPAIR_WORK
+    whole, done = checks.repairs.repaired(arguments, may_nest)
+    healed.extend(done)
+    if done:
+        _work(checks, *_walk(whole, *most))
+    return whole
 
 
 def _told(healed: list[str]) -> tuple[str, ...]:
@@ -190,7 +247,7 @@ def _as_mapping(arguments: Any) -> Mapping[str, Any]:
         if len(arguments) > MOST_BYTES:
             raise _too_large(f"are over {MOST_BYTES} bytes")
         text = _text(arguments)
-        return json_object(text) if text.strip() else {}
+        return json_object(text) if text.strip() not in ("", "null") else {}
     if not isinstance(arguments, Mapping):
         raise ArgumentRefused(
             f"the arguments are a {type(arguments).__name__}", hint="pass the arguments as one JSON object"
@@ -206,7 +263,9 @@ def _too_large(reason: str) -> ArgumentRefused:
     )
 
 
-def _walk(arguments: Mapping[str, Any]) -> tuple[int, int]:
+def _walk(
+    arguments: Mapping[str, Any], most_values: int = MOST_VALUES, most_bytes: int = MOST_BYTES
+) -> tuple[int, int]:
     """Return how many values the arguments hold and how deep containers lie, without recursion.
 
     Deep data overflows the stack of the validator, which ends the process; so this walk comes before it.
@@ -223,8 +282,8 @@ def _walk(arguments: Mapping[str, Any]) -> tuple[int, int]:
         following: list[tuple[str, Any]] = []
         for path, container in level:
             values += len(container) + 1
-            if values > MOST_VALUES:
-                raise _too_large(f"hold over {MOST_VALUES} values")
+            if values > most_values:
+                raise _too_large(f"hold over {most_values} values")
             is_object = isinstance(container, Mapping)
             for key, value in container.items() if is_object else enumerate(container):
                 if is_object:
@@ -237,19 +296,23 @@ def _walk(arguments: Mapping[str, Any]) -> tuple[int, int]:
                     following.append((_step(path, key), value))
                 elif value is not None and not isinstance(value, bool):
                     size += _number(value, _step(path, key))
-        if size + 4 * values > MOST_BYTES:
-            raise _too_large(f"are over {MOST_BYTES} bytes")
+        if size + 4 * values > most_bytes:
+            raise _too_large(f"are over {most_bytes} bytes")
         level = following
     return values, depth
 
 
 def _bounded(checks: _Checks, arguments: Mapping[str, Any]) -> bool:
     """Refuse arguments out of bounds, and tell whether they can be repaired at every depth in good time."""
-    values, depth = _walk(arguments)
+    return _work(checks, *_walk(arguments)) <= _MOST_REPAIR_WORK
+
+
+def _work(checks: _Checks, values: int, depth: int) -> int:
+    """Return how much work it is to check so many values; refuse what takes too long."""
     work = values * checks.work[min(depth, len(checks.work) - 1)]
     if work > _MOST_WORK:
         raise _too_large("take too long to check against the tool's alternatives")
-    return work <= _MOST_REPAIR_WORK
+    return work
 
 
 def _step(path: str, key: Any) -> str:
@@ -287,6 +350,15 @@ def _copied(value: Any) -> Any:
     if isinstance(value, (list, tuple)):
         return [_copied(item) for item in value]
     return next(plain(value) for plain in (str, int, float) if isinstance(value, plain))
+
+
+def copied(value: Any) -> Any:
+    """Return a copy of JSON values that shares no list or object with the original."""
+    if isinstance(value, dict):
+        return {key: copied(item) for key, item in value.items()}
+    if isinstance(value, list):
+        return [copied(item) for item in value]
+    return value
 
 
 def _check_action(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
@@ -12,10 +13,11 @@ from ..catalogue.descriptor import Descriptor
 from ..envelope import render
 from ..errors import ChalieError, DescribeFailed, LedgerUnavailable
 from ..result import ToolResult
-from .arguments import Prepared, prepare, take_injected
+from .arguments import Prepared, copied, expanded, prepare, take_injected
 from .background import Background
 from .classify import declared, derived, located
 from .flight import Flight
+from .handles import Handles, has_handle
 from .held import Held, Reopen
 from .making import Maker
 from .pool import Busy, Cancelled, Pool
@@ -46,7 +48,8 @@ if TYPE_CHECKING:
 
 __all__ = ["Dispatcher"]
 
-#: calls of `acall` that may be on their way to the gate, or wait for a person, at once.
+#: calls of `acall` that may be on their way to the gate or to their end at once, besides those that wait
+#: for a person (the gate bounds these) or were given up, up to four times as many together.
 ROAD_THREADS: Final = 64
 
 _HOST: Final = "chalie"
@@ -89,9 +92,10 @@ class Dispatcher:
         self._ledger = ledger
         self._gate = gate
         self._pool = Pool("chalie-ability", limits.workers)
-        self._road = Pool("chalie-road", ROAD_THREADS, most_lost=ROAD_THREADS)
+        self._road = Pool("chalie-road", ROAD_THREADS, most_lost=4 * ROAD_THREADS)
         self._runner = Runner(self._pool)
         self._maker = Maker(load, stamp, config, embed, data_folder, self._pool)
+        self._handles = Handles(ledger.results)
         self._results = Results(ledger.results, limits.result_kib * 1024)
         self._recorder = Recorder(ledger.trail, self._results, observe, gate.holds)
         self._background = Background(ledger, limits.workers, self._finish, deliver)
@@ -100,6 +104,7 @@ class Dispatcher:
             ledger, gate.holds, reopen, self._begin_held, self._run, self._finish, deliver, limits.workers
         )
         self._closed = False
+        self._pid = os.getpid()
 
     # --- what others call -----------------------------------------------------------------------------
 
@@ -155,6 +160,9 @@ class Dispatcher:
         import asyncio
 
         flight = Flight(state, name, token, progress)
+        if os.getpid() != self._pid:  # a fork has none of the threads that would be waited for
+            error = LedgerUnavailable("the host was opened by the process this one was forked from")
+            return self._finish(flight, cannot_record(flight.name, error)) or ""
         try:
             begun = self._road.submit(lambda: self._begin(flight, arguments))
             refusal = await begun.aresult(None, flight.token)
@@ -182,24 +190,26 @@ class Dispatcher:
         return [self.call(state, name, arguments) for name, arguments in calls]
 
     def prepare_call(self, state: TurnState, descriptor: Descriptor, prepared: Prepared) -> Call:
-        """Return the call as the gate sees it: permission and class derived, handles bound.
+        """Return the call as the gate sees it: permission and class derived from what will run.
+
+        Its arguments say of a handle what it stands for; the ability that is asked to classify them, or where
+        they go, is given the text itself.
 
         Raises:
-            ChalieError: `result-unknown` for a handle, `not-ready` where the ability must be imported to be
+            ChalieError: `not-ready` where the ability must be imported to be
                 classified and cannot be, `ledger-unavailable`.
         """
         arguments = prepared.arguments
-        if descriptor.dist != _HOST:  # the host's own tools take handles as they are
-            arguments = self._results.bind(state.principal, arguments)
+        whole = arguments if prepared.whole is None else prepared.whole
         own = descriptor.key not in state.internal
         if descriptor.classifies and own:
-            classify = self._maker.asker(state, descriptor, _copied(arguments), "classify")
+            classify = self._maker.asker(state, descriptor, copied(whole), "classify")
             permission, effect, must_ask = derived(descriptor, classify)
         else:
-            permission, effect, must_ask = declared(descriptor, arguments)
+            permission, effect, must_ask = declared(descriptor, whole)
         destination = None
         if descriptor.locates and own and effect is SideEffect.EXTERNAL_SEND:
-            destination = located(self._maker.asker(state, descriptor, _copied(arguments), "destination"))
+            destination = located(self._maker.asker(state, descriptor, copied(whole), "destination"))
         package = state.snapshot.distribution(descriptor.dist)
         return Call(
             descriptor.dist,
@@ -230,12 +240,14 @@ class Dispatcher:
         if isinstance(descriptor, ToolResult):
             return descriptor
         arguments, _, _ = take_injected(arguments)
-        if descriptor.dist != _HOST:
-            arguments = self._results.decode(state.principal, descriptor.parameters, arguments)
-        prepared = prepare(descriptor, arguments)
+        prepared = prepare(descriptor, arguments, self._handles_for(descriptor), state.principal)
         return (
             prepared if isinstance(prepared, ToolResult) else self.prepare_call(state, descriptor, prepared)
         )
+
+    def _handles_for(self, descriptor: Descriptor) -> Handles | None:
+        """Return what expands handles; None for the host's own tools, which take them as they are."""
+        return None if descriptor.dist == _HOST else self._handles
 
     def run_hold(self, hold_id: str) -> str | None:
         """Run an approved hold and return its envelope, which also goes to the conversation's inbox.
@@ -317,19 +329,18 @@ class Dispatcher:
             return Ended(descriptor)
         flight.descriptor = descriptor
         arguments, model_says, flight.background = take_injected(arguments)
-        if descriptor.dist != _HOST:
-            arguments = self._results.decode(state.principal, descriptor.parameters, arguments)
-        prepared = prepare(descriptor, arguments)
+        prepared = prepare(descriptor, arguments, self._handles_for(descriptor), state.principal)
         if isinstance(prepared, ToolResult):
             return Ended(prepared)
         flight.healed = prepared.healed
         if flight.background and not state.channel.background:
             return no_background(flight.name, state.channel.name)
         call = flight.call = self.prepare_call(state, descriptor, prepared)
-        self._recorder.mask(flight, call, descriptor.parameters)
-        # What policies and approvers are shown is theirs to spoil; what runs is set apart before.
-        bound = _copied(call.arguments)
-        handles = call.arguments is not prepared.arguments
+        flight.whole, handles = prepared.whole, prepared.whole is not None
+        del prepared  # what handles stand for is kept by the flight alone, which lets go of it
+        # What policies and approvers are shown is theirs to spoil; what is recorded and runs is set apart.
+        bound = copied(call.arguments)
+        self._recorder.mask(flight, bound, descriptor)
         refusal = self._ask_gate(flight, call, model_says)
         if refusal is not None:
             return refusal
@@ -345,14 +356,23 @@ class Dispatcher:
         if arguments is None:
             holds.void(hold, "its secret arguments are not there any more")
             return None
-        call = flight.call = self.prepare_call(state, descriptor, Prepared(arguments, ()))
+        handles = has_handle(arguments) and descriptor.dist != _HOST
+        try:
+            if handles:
+                flight.whole = expanded(descriptor, arguments, self._handles, state.principal)
+        except ChalieError as error:
+            if isinstance(error, LedgerUnavailable):
+                raise
+            holds.void(hold, "a result that was handed to it is not kept any more")
+            return None
+        call = flight.call = self.prepare_call(state, descriptor, Prepared(arguments, (), flight.whole))
         if (call.permission, call.effect.value) != (hold.permission, hold.effect) or (
             holds.digest(call, hold.secret is not None) != hold.digest
         ):
             holds.void(hold, f"it would not be the call any more that was asked about ({call.permission})")
             return None
-        self._recorder.mask(flight, call, descriptor.parameters)
-        bound = _copied(call.arguments)
+        bound = copied(call.arguments)
+        self._recorder.mask(flight, bound, descriptor)
         flight.hold = holds.spend(hold.id)
         if flight.hold is None:
             return None
@@ -361,7 +381,7 @@ class Dispatcher:
         flight.answered_by = admission.answered_by
         if not admission.allowed:
             return denied(flight.name, admission)
-        return self._ready(flight, descriptor, bound, handles=True)
+        return self._ready(flight, descriptor, bound, handles)
 
     def _ready(
         self, flight: Flight, descriptor: Descriptor, bound: dict[str, Any], handles: bool
@@ -372,26 +392,53 @@ class Dispatcher:
             return refusal
         self._flights[flight.id] = flight
         if handles:
-            bound = self._results.expand(flight.state.principal, bound)
+            whole, flight.whole = flight.whole, None
+            if whole is None:  # a person was asked meanwhile: it is read again, and must be what was bound
+                whole = expanded(descriptor, bound, self._handles, flight.state.principal)
+            self._recorder.hide(flight, whole, descriptor)
+            bound = whole
         self._maker.prepare(flight, descriptor, bound)
         return None
 
     def _ask_gate(self, flight: Flight, call: Call, model_says: str) -> Ended | None:
         state = flight.state
         try:
-            admission = self._gate.admit(
-                call, state.channel, state.approver, partial(_view, flight, model_says), turn=state.id
-            )
+            view = partial(self._view, flight, model_says)
+            admission = self._gate.admit(call, state.channel, state.approver, view, turn=state.id)
         except LedgerUnavailable:
             raise
         except Exception as error:
             return gate_failed(flight.name, error)
+        finally:
+            if flight.waits:
+                self._road.take_back()
         flight.setting = admission.decision.setting.value
         flight.answered_by = admission.answered_by
         flight.hold = admission.hold
         if admission.code == "approval-pending":
             self._held.watch()
         return None if admission.allowed else denied(flight.name, admission)
+
+    def _view(self, flight: Flight, model_says: str) -> HoldView:
+        """Return what a person is shown of a call, secrets masked; from now on it waits for that person."""
+        call = flight.call
+        assert call is not None
+        flight.whole = None
+        flight.waits = self._road.lend()
+        return HoldView(
+            id=flight.id,
+            name=call.name,
+            dist=call.dist,
+            permission=call.permission,
+            effect=call.effect,
+            arguments=copied(flight.masked or {}),
+            channel=flight.state.channel.name,
+            principal=call.principal,
+            conversation=call.conversation,
+            model_says=model_says,
+            reasons=(),
+            must_ask=call.must_ask,
+        )
 
     # --- the run --------------------------------------------------------------------------------------
 
@@ -446,32 +493,3 @@ def _abandoned(flight: Flight) -> Ended:
     """Return the end of a cancelled call: once its token is raised, what has not started never will."""
     with flight.lock:
         return cancelled(flight.name) if flight.started else not_begun(flight.name)
-
-
-def _view(flight: Flight, model_says: str) -> HoldView:
-    """Return what a person is shown of a call, secrets masked."""
-    call = flight.call
-    assert call is not None
-    return HoldView(
-        id=flight.id,
-        name=call.name,
-        dist=call.dist,
-        permission=call.permission,
-        effect=call.effect,
-        arguments=dict(flight.masked or {}),
-        channel=flight.state.channel.name,
-        principal=call.principal,
-        conversation=call.conversation,
-        model_says=model_says,
-        reasons=(),
-        must_ask=call.must_ask,
-    )
-
-
-def _copied(value: Any) -> Any:
-    """Return a copy of JSON values that shares no list or object with the original."""
-    if isinstance(value, dict):
-        return {key: _copied(item) for key, item in value.items()}
-    if isinstance(value, list):
-        return [_copied(item) for item in value]
-    return value

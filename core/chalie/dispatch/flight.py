@@ -22,7 +22,7 @@ class Flight:
 
     Args:
         state: the turn.
-        called: the name it was called by.
+        called: the name it was called by; a model may call by what is no text at all.
         token: cancels it.
         progress: told how far it is, or None.
     """
@@ -51,14 +51,16 @@ class Flight:
         "started",
         "state",
         "token",
+        "waits",
+        "whole",
         "work",
     )
 
     def __init__(
-        self, state: TurnState, called: str, token: CancelToken | None, progress: Progress | None
+        self, state: TurnState, called: object, token: CancelToken | None, progress: Progress | None
     ) -> None:
         self.state = state
-        self.called = called
+        self.called = called if type(called) is str and called.isascii() else _text(called)
         self.ordinal = state.next_ordinal()
         self.id = f"{state.id}-{self.ordinal}"
         self.token = token if token is not None else CancelToken(state.cancel)
@@ -68,6 +70,10 @@ class Flight:
         self.call: Call | None = None
         self.masked: dict[str, Any] | None = None
         self.secrets: tuple[str, ...] = ()
+        #: arguments with handles expanded, as they were judged; let go of while a person is asked.
+        self.whole: dict[str, Any] | None = None
+        #: whether a person is asked on a thread that others need.
+        self.waits = False
         self.healed: tuple[str, ...] = ()
         self.setting: str | None = None
         self.answered_by: str | None = None
@@ -96,3 +102,10 @@ class Flight:
     def name(self) -> str:
         """The ability's name, or what was called."""
         return self.descriptor.name if self.descriptor is not None else self.called[:128]
+
+
+def _text(called: object) -> str:
+    """Return a name that can be looked for and shown: what is no text, or half a character, names nothing."""
+    if not isinstance(called, str):
+        return f"(a {type(called).__name__} that is no name)"
+    return str.__str__(called).encode("utf-8", "surrogatepass").decode("utf-8", "replace")

@@ -15,12 +15,15 @@ from typing import Any, Final
 from ..errors import ArgumentRefused
 from ..names import normal, shown
 from ..schema import resolved
+from .handles import is_handle
 
-__all__ = ["Repairs", "json_object"]
+__all__ = ["MOST_VALUES", "Repairs", "json_object"]
 
 #: What models leave around a key.
 _STRAY: Final = " \t\r\n\"'`“”‘’«»:=,;\\"
 _NOT_DECODED: Final = object()
+#: values that any text may hold which is decoded, be it a kept result's.
+MOST_VALUES: Final = 1024 * 1024
 #: what stands between texts where several were written as one: "a, b" may be one text or two.
 _SEPARATORS: Final = (",", ";", "|", "\n")
 _KIND_OF: Final[Mapping[type, str]] = {
@@ -242,6 +245,8 @@ class Repairs:
         """Tell whether a text stands for a list of itself: texts are listed there, and it is not many."""
         if "array" not in kinds or "object" in kinds or text.lstrip()[:1] in ("", "[", "{"):
             return False
+        if is_handle(text):  # what it stands for is in its place by and by, and may be a list itself
+            return False
         if any(mark in text for mark in _SEPARATORS):
             return False
         items = self._kinds(self._under_index(schemas, 0))
@@ -344,6 +349,12 @@ def _decoded(text: str, kinds: frozenset[str]) -> Any:
     stripped = text.strip()
     if "boolean" in kinds and stripped.lower() in ("true", "false"):
         return stripped.lower() == "true"
+    if len(text) > MOST_VALUES and text.count(",") > MOST_VALUES:  # kept results alone are so long
+        raise ArgumentRefused(
+            f"a result in the arguments holds over {MOST_VALUES} values",
+            code="arguments-too-large",
+            hint="pass a smaller result",
+        )
     try:
         value = _parse(stripped)
     except (ValueError, RecursionError):

@@ -192,17 +192,30 @@ class Pool:
 
         Without it, workers that each wait for a further piece of work would wait for ever.
         """
-        if getattr(self._here, "ticket", None) is None:
-            yield
-            return
-        with self._changed:
-            self._lent += 1
-            self._staff()
+        lends = self.lend()
         try:
             yield
         finally:
-            with self._changed:
-                self._lent -= 1
+            if lends:
+                self.take_back()
+
+    def lend(self) -> bool:
+        """Let another thread work in this one's place from now on, until `take_back`.
+
+        Returns:
+            Whether this is a thread of the pool at all; where it is not, nothing is to be taken back.
+        """
+        if getattr(self._here, "ticket", None) is None:
+            return False
+        with self._changed:
+            self._lent += 1
+            self._staff()
+        return True
+
+    def take_back(self) -> None:
+        """Work on in this thread's own place."""
+        with self._changed:
+            self._lent -= 1
 
     def close(self) -> None:
         """Refuse new work and let idle threads end. Running work goes on; daemons never hold up exit."""

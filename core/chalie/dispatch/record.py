@@ -3,27 +3,26 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from .. import schema
-from ..calls import Call, CallRecord
+from ..calls import CallRecord
 from ..envelope import render
 from ..errors import LedgerUnavailable
 from ..result import ToolResult
 from .flight import Flight
+from .hiding import hidden, leaves
 from .refusals import Ended, not_begun
 from .results import Results
 from .run import failed
 
 if TYPE_CHECKING:
+    from ..catalogue.descriptor import Descriptor
     from ..gate.holds import Holds
     from ..ledger import Trail
 
 __all__ = ["Recorder"]
-
-#: shorter secrets are not taken out of messages: every text would hold one.
-_SHORTEST_SECRET = 3
 
 
 class Recorder:
@@ -45,17 +44,27 @@ class Recorder:
         self._observe = observe
         self._secrets: dict[str, frozenset[tuple[str, ...]]] = {}
 
-    def mask(self, flight: Flight, call: Call, parameters: Mapping[str, Any]) -> None:
-        """Note what may be shown of a call's arguments, and what must be taken out of any text about it."""
-        arguments = dict(call.arguments or {})
-        paths = self._secrets.get(call.descriptor_hash)
+    def mask(self, flight: Flight, arguments: dict[str, Any], descriptor: Descriptor) -> None:
+        """Note what may be shown of a call's arguments, and what must be taken out of any text about it.
+
+        Args:
+            flight: the call.
+            arguments: handles bound; nothing else may change them before the call is recorded.
+            descriptor: of the ability.
+        """
+        paths = self._secrets.get(descriptor.hash)
         if paths is None:
-            paths = self._secrets[call.descriptor_hash] = schema.secret_paths(parameters)
+            paths = self._secrets[descriptor.hash] = schema.secret_paths(descriptor.parameters)
         flight.masked = arguments
         if paths:
             flight.masked = schema.mask(arguments, paths)
-            found = set(_differing(arguments, flight.masked))
-            flight.secrets = tuple(sorted(found, key=len, reverse=True))
+            flight.secrets = tuple(set(leaves(arguments, flight.masked)))
+
+    def hide(self, flight: Flight, whole: dict[str, Any], descriptor: Descriptor) -> None:
+        """Note as secret, too, what the handles in secret arguments stand for."""
+        paths = self._secrets.get(descriptor.hash)
+        if paths:
+            flight.secrets = tuple({*flight.secrets, *leaves(whole, schema.mask(whole, paths))})
 
     def begin(self, flight: Flight) -> Ended | None:
         """Write that a call is about to run; return its end where it was cancelled meanwhile.
@@ -199,28 +208,4 @@ def _detail(flight: Flight, ended: Ended) -> str | None:
         if ended.result.status == "success":
             return "; ".join(flight.healed) or None
         detail = ended.result.message
-    for secret in flight.secrets:
-        detail = detail.replace(secret, "•••")
-    return detail
-
-
-def _differing(plain: Any, masked: Any) -> Iterator[str]:
-    """Yield what `plain` holds and `masked` hides, as texts long enough to be searched for."""
-    if isinstance(plain, dict) and isinstance(masked, dict):
-        for key, value in plain.items():
-            yield from _differing(value, masked.get(key))
-    elif isinstance(plain, list) and isinstance(masked, list):
-        for one, other in zip(plain, masked, strict=False):
-            yield from _differing(one, other)
-    elif plain != masked:
-        yield from _leaves(plain)
-
-
-def _leaves(value: Any) -> Iterator[str]:
-    if isinstance(value, dict):
-        value = list(value.values())
-    if isinstance(value, list):
-        for item in value:
-            yield from _leaves(item)
-    elif len(text := str(value)) >= _SHORTEST_SECRET:
-        yield text
+    return hidden(detail, flight.secrets) if flight.secrets else detail

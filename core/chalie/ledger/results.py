@@ -73,6 +73,14 @@ class Results:
         body, sha256, size = rows[0]
         return KeptResult(bytes(body).decode("utf-8", "surrogatepass"), sha256, size)
 
+    def facts(self, principal: str, result_id: str) -> tuple[str, int] | None:
+        """Return the SHA-256 (hex) and the size in bytes of a kept body without reading it, or None."""
+        rows = self._fast.read(
+            "SELECT sha256, size FROM results WHERE id = ? AND principal = ? AND expires_at > ?",
+            (result_id, principal, self._clock()),
+        )
+        return (rows[0][0], rows[0][1]) if rows else None
+
     def expire(self, now: float | None = None) -> int:
         """Delete the bodies whose time is over; return how many."""
         moment = self._clock() if now is None else now
