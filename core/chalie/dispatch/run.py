@@ -11,8 +11,6 @@ import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Final
 
-from attrs import evolve
-
 from ..envelope import body_text
 from ..errors import ArgumentRefused
 from ..result import ToolResult, check
@@ -202,7 +200,9 @@ def told_here(work: Work, ended: Ended) -> Ended:
         KeyboardInterrupt: a person pressed Ctrl-C.
     """
     try:
-        return Ended(evolve(ended.result, body=body_text(ended.result.body)), ended.detail)
+        result = ended.result
+        body = body_text(result.body)
+        return Ended(ToolResult("success", body, result.rich, result.meta), ended.detail)
     except BaseException as error:
         if isinstance(error, KeyboardInterrupt) and was_pressed(error):
             raise
