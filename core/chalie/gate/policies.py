@@ -308,6 +308,7 @@ def _with_own_arguments(call: Call) -> Call:
         call.must_ask,
         call.files_hash,
         call.destination,
+        call.trusted,
     )
 
 

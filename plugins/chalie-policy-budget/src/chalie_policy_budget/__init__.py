@@ -1,0 +1,1 @@
+"""A policy that limits how often a permission is used."""

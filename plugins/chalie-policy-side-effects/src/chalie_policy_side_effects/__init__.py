@@ -1,0 +1,1 @@
+"""A policy that judges calls by the mark they leave."""
