@@ -86,7 +86,7 @@ class BuildProcess:
                 self.error = ChalieError(
                     f"the process that reads installed packages ended with status {status}: {said}",
                     code="index-unreadable",
-                    hint=f"{self._log} has the whole of it; `chalie index` builds again and shows it here",
+                    hint=f"see {self._log} for all of it, or run `chalie index` to see it here",
                 )
             self.reading = () if self.error is None else self.reading
             self.done = True
