@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import os
+import subprocess
 from pathlib import Path
 
 import importlib_metadata
@@ -76,6 +77,20 @@ def test_metadata_without_a_version_costs_its_own_distribution_only(place: Place
     bad = place.install("bad")
     (bad.dist_info / "METADATA").write_text("Metadata-Version: 2.1\nName: chalie-ability-bad\n")
     assert "no Name or no Version" in place.scan().problems[0].reason
+
+
+@pytest.mark.parametrize("name", ["x; rm -rf ~", "x y", "$(id)", "-r", "caf\u00e9"])
+def test_a_name_that_is_none_is_no_part_of_any_command(place: Place, name: str) -> None:
+    bad = place.install("bad")
+    (bad.dist_info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {name}\nVersion: 1.0\n")
+    strange = place.site / f"{name}-1.0.dist-info"
+    strange.mkdir()
+    for problem in place.scan().problems:
+        assert name not in problem.dist or problem.dist == str(strange)
+        assert problem.fix in (
+            "python -m pip install --force-reinstall chalie-ability-bad",
+            f"rm -r '{strange}'",
+        )
 
 
 def test_a_folder_seen_again_through_a_link_is_read_once(place: Place, tmp_path: Path) -> None:
@@ -184,6 +199,16 @@ def test_beside_a_link_that_leads_nowhere_installs_are_still_noticed(
     with_good = installed.listing(str(place.site))
     link.unlink()
     assert len({before, with_good, installed.listing(str(place.site)), ""}) == 4
+
+
+@pytest.mark.parametrize("name", [b"caf\xe9", b"it's", b"a\nb", b"back\\slash'", "caf\u00e9 \u202e".encode()])
+def test_the_line_that_removes_a_folder_removes_it_whatever_its_name(place: Place, name: bytes) -> None:
+    folder = Path(os.fsdecode(os.fsencode(place.site) + b"/~" + name + b"-1.0.dist-info"))
+    folder.mkdir()
+    (problem,) = place.scan().problems
+    assert problem.fix.isprintable()
+    subprocess.run(["bash", "-c", problem.fix], check=True)
+    assert not folder.exists()
 
 
 def test_a_folder_on_the_path_that_cannot_be_listed_is_named(

@@ -91,6 +91,17 @@ def test_a_change_that_puts_size_and_time_back_is_refused_and_told(place: Place)
     assert load(only(snapshot), snapshot)().summary() == "New."
 
 
+def test_files_that_cannot_be_looked_at_any_more_are_refused_and_told(place: Place) -> None:
+    tool = place.install("tool")
+    snapshot = place.build().snapshot
+    (tool.dist_info / "RECORD").unlink()
+    os.mkfifo(tool.dist_info / "RECORD")
+    told: list[str] = []
+    with pytest.raises(NotReady, match=r"changed since it was read: .*RECORD is no regular file"):
+        load(only(snapshot), snapshot, stale=told.append)
+    assert told == [DIST] and MODULE not in sys.modules
+
+
 def test_a_file_that_was_only_touched_is_imported(place: Place) -> None:
     tool = place.install("tool")
     snapshot = place.build().snapshot

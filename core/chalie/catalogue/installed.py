@@ -30,7 +30,9 @@ _MENTION_UTF_16: Final = "chalie.".encode("utf-16-le")
 _VERSION: Final = re.compile(r"-\d[^-]*$")
 _PYTHON_TAG: Final = re.compile(r"-py\d[\d.]*(?:-.*)?\.egg-info$")
 #: a metadata folder an installer has renamed out of the way: pip puts `~` for the first letter
-_LEFTOVER: Final = re.compile(r"~.*\.(?:dist|egg)-info$")
+_LEFTOVER: Final = re.compile(r"~.*\.(?:dist|egg)-info$", re.DOTALL)
+#: what a distribution may be called (PEP 508, "Names"); anything else would also be no part of a command line
+_NAME: Final = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9._-]*[A-Za-z0-9])?")
 
 
 @frozen
@@ -199,14 +201,10 @@ def _stem(folder_name: str) -> str:
     """Return the name part of `name-version.dist-info` (an egg-info may leave out the version).
 
     It is a guess, which the metadata inside overrules: some tools leave the hyphens in a name, so the version
-    is what follows the last one before a digit. Bytes that are not UTF-8 name nothing.
+    is what follows the last one before a digit. Empty for what names nothing.
     """
-    stem = _PYTHON_TAG.sub(".egg-info", folder_name).rpartition(".")[0]
-    try:
-        stem.encode()
-    except UnicodeEncodeError:
-        return ""
-    return _VERSION.sub("", stem)
+    stem = _VERSION.sub("", _PYTHON_TAG.sub(".egg-info", folder_name).rpartition(".")[0])
+    return stem if _NAME.fullmatch(stem) else ""
 
 
 def _looked_at(info: Path, dist: str) -> Distribution | Problem | None:
@@ -236,6 +234,8 @@ def _read(info: Path, dist: str) -> Distribution | Problem | None:
     name, version = files.facts_of(info)
     if not name or not version:
         return _unreadable(info, dist, "its METADATA has no Name or no Version")
+    if not _NAME.fullmatch(name):
+        return _unreadable(info, dist, f"its METADATA has the Name {name[:80]!r}, which is none")
     dist = normalise(name)
     lines = _entry_points(dist, points.decode("utf-8-sig"))
     if not lines:
@@ -352,9 +352,19 @@ def leftover(info: Path, name: str) -> Problem:
         entry_point="",
         phase="scan",
         reason=f"{info} is what an interrupted install or uninstall left behind",
-        fix=f"rm -r '{info}'",
+        fix=f"rm -r {_quoted(info)}",
         quarantined=False,
     )
+
+
+def _quoted(path: Path) -> str:
+    """Return a path as a shell takes it, whatever bytes it has."""
+    name = str(path)
+    if name.isprintable() and "'" not in name:
+        return f"'{name}'"
+    # ANSI-C quoting (POSIX.1-2024, 2.2.4): the one form that names bytes which are no text
+    plain = (chr(b) if 32 <= b < 127 and b not in b"\\'" else f"\\x{b:02x}" for b in os.fsencode(path))
+    return f"$'{''.join(plain)}'"
 
 
 def unusable(one: Distribution, error: Exception) -> Problem:
@@ -375,6 +385,6 @@ def _unlisted(folder: str, error: OSError) -> Problem:
 
 
 def _unreadable(info: Path, dist: str, why: str) -> Problem:
-    fix = f"python -m pip install --force-reinstall {dist}" if dist else f"rm -r '{info}'"
+    fix = f"python -m pip install --force-reinstall {dist}" if dist else f"rm -r {_quoted(info)}"
     reason = f"{info}: {why}"
     return Problem(dist=dist or str(info), entry_point="", phase="metadata", reason=reason, fix=fix)

@@ -163,10 +163,15 @@ def _compared(row: DistributionRow, stale: Callable[[str], None] | None) -> Foot
     """Compare a distribution's files on disk with the catalogue: stats first, bytes where they differ."""
     found = installed.read(Path(row.path))
     if isinstance(found, installed.Distribution):
-        now = found.footprint()
-        if now.stamp == row.stamp or (found.version == row.version and now.files_hash() == row.files_hash):
-            return now
-        why = "changed since it was read"
+        try:
+            now = found.footprint()
+            if now.stamp == row.stamp or (
+                found.version == row.version and now.files_hash() == row.files_hash
+            ):
+                return now
+            why = "changed since it was read"
+        except Exception as error:  # whatever became of its files, they are not those that were read
+            why = f"changed since it was read: {installed.unusable(found, error).reason}"
     else:
         why = found.reason if isinstance(found, Problem) else "is not installed any more"
     if stale is not None:
