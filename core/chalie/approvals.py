@@ -103,5 +103,4 @@ class Approvals:
         return answered(self.holds, self._ledger, run, hold_id, kind, by, until)
 
     def _changed(self, change: HoldChange) -> None:
-        for _ in self._plugins.each("hold_changed", change=change):
-            pass
+        self._plugins.tell("hold_changed", change=change)

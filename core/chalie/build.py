@@ -15,8 +15,8 @@ from . import __version__
 from .catalogue.build_process import BuildProcess
 from .catalogue.generations import Generation, Generations, IndexBuilder
 from .catalogue.watch import Watch
-from .config import Config, environment_key, import_paths
-from .errors import ChalieError, IndexUnreadable
+from .config import SETTINGS, Config, environment_key, import_paths
+from .errors import ChalieError, ConfigError, IndexUnreadable
 
 if TYPE_CHECKING:
     from .catalogue.building import Progress
@@ -173,6 +173,7 @@ class Upkeep:
         self._child: BuildProcess | None = None
         self._stale = False
         self._failed_at = float("-inf")
+        self._settings = _stamp(config.home)
 
     def current(self) -> Generation:
         """Return the newest generation, after a look at whether anything was installed.
@@ -271,7 +272,17 @@ class Upkeep:
             return False
         if self._generation is None or self._watch is None or self._stale or self._generation.damaged:
             return True
-        return self._watch.changed()
+        return self._watch.changed() or self._reconfigured(self._generation)
+
+    def _reconfigured(self, generation: Generation) -> bool:
+        """Whether a package was disabled or brought back since, perhaps by another process."""
+        before, self._settings = self._settings, _stamp(self._config.home)
+        if self._settings == before:
+            return False
+        try:
+            return generation.snapshot.meta("options") != _options(Config.load(self._config.home))
+        except ConfigError:
+            return False  # half written, or wrong: whoever opens the home next is told
 
     def _adopt(self) -> None:
         """Go over to the newest generation on disk, where it is another one."""
@@ -318,6 +329,18 @@ class Upkeep:
             f"nothing installed could be read within {_FIRST_WAIT_S:g} s",
             hint="run `chalie index` to see what takes so long",
         )
+
+
+def _stamp(home: Path) -> tuple[tuple[int, int], ...]:
+    found: list[tuple[int, int]] = []
+    for name in SETTINGS:
+        try:
+            status = (home / name).stat()
+        except OSError:
+            found.append((0, 0))
+        else:
+            found.append((status.st_mtime_ns, status.st_size))
+    return tuple(found)
 
 
 def _watch_of(generation: Generation) -> Watch:

@@ -96,8 +96,8 @@ class Call:
         must_ask: set when the action could not be derived: a person's `allow` does not cover it.
         files_hash: over the files of its package; empty where it has none or they are not known.
         destination: where the ability says an `external_send` lands (`Ability.destination`), or None.
-        trusted: whether what its package declares may be believed: an installed package's may, since installing
-            trusts its author with the account; of a server only where a person said so.
+        trusted: whether what its package declares may be believed: an installed package's may, since
+            installing trusts its author with the account; of a server only where a person said so.
     """
 
     dist: str

@@ -21,6 +21,7 @@ from attrs import field, frozen
 from .errors import ConfigError
 
 __all__ = [
+    "SETTINGS",
     "ChannelOptions",
     "Config",
     "DiscoveryOptions",
@@ -34,6 +35,8 @@ __all__ = [
     "save_package_option",
 ]
 
+#: the files of a home that hold options: a person's, and what commands wrote.
+SETTINGS: Final = ("config.toml", "packages.toml")
 #: where the interpreter was started, as far as can be told: a later chdir must not change the key.
 _STARTED_IN: Final = os.path.realpath(Path.cwd()) if Path().exists() else ""
 

@@ -118,5 +118,9 @@ class Turn:
         return self._open_delegate(self, channel)
 
     def cancel(self) -> None:
-        """Cancel the running calls of the turn and refuse later ones."""
+        """Cancel the running calls of the turn and refuse later ones; background calls go on."""
         self.state.cancel.cancel()
+
+    def cancel_call(self, call_id: str) -> bool:
+        """Cancel one call by its id, in the background or not; return whether it was running."""
+        return self._dispatcher.cancel(call_id)

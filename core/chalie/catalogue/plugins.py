@@ -16,11 +16,14 @@ import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ..calls import Call
 from .admission import PLUGINS, POLICIES, Implementation, attempt, specifications
 from .descriptor import EntryPoint, Problem
+
+if TYPE_CHECKING:
+    import click
 
 __all__ = ["PLUGINS", "POLICIES", "PluginLoader", "Plugins"]
 
@@ -82,6 +85,32 @@ class Plugins:
         if expected is None or expected != frozenset(arguments):
             raise TypeError(f"{hook}({', '.join(arguments)}) is not a call of a hook in chalie.hookspecs")
         return _called(self._by_hook.get(hook, ()), arguments)
+
+    def tell(self, hook: str, **arguments: Any) -> None:
+        """Call every implementation of an observing hook; what one raises is logged with its distribution."""
+        for author, value in self.each(hook, **arguments):
+            if isinstance(value, BaseException):
+                import logging
+
+                logging.getLogger("chalie").warning("%s of %s failed: %r", hook, author, value)
+
+    def commands(self) -> tuple[Mapping[str, click.Command], tuple[str, ...]]:
+        """Return the commands that plugins bring, by name, and a line for each that is left out.
+
+        A name that two plugins bring belongs to neither.
+        """
+        brought: dict[str, list[tuple[str, click.Command]]] = {}
+        refused: list[str] = []
+        for author, value in self.each("register_commands"):
+            if isinstance(value, Mapping):
+                for name, command in value.items():
+                    brought.setdefault(str(name), []).append((author, command))
+            elif value is not None:
+                refused.append(f"{author} brings no commands: {value!r}")
+        for name, owners in brought.items():
+            if len(owners) > 1:
+                refused.append(f"{name} is left out: {' and '.join(author for author, _ in owners)} bring it")
+        return {name: owners[0][1] for name, owners in brought.items() if len(owners) == 1}, tuple(refused)
 
 
 def _without_call(function: Callable[..., object]) -> Callable[[Call], object]:

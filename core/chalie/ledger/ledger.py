@@ -123,6 +123,20 @@ class Ledger:
             record(connection, now, event, detail=detail)
         return True
 
+    def retain(self) -> dict[str, int]:
+        """Apply the retention settings where no process did so for a day; return the counts."""
+        today = int(self._clock() // _DAY_S)
+        if self._fast.read("SELECT 1 FROM changes WHERE name = 'retained' AND n >= ?", (today,)):
+            return {}
+        with self._fast.transaction() as connection:
+            # of several processes that find it due, the one that moves the day does it
+            mine = connection.execute(
+                "INSERT INTO changes VALUES ('retained', ?) "
+                "ON CONFLICT (name) DO UPDATE SET n = excluded.n WHERE n < excluded.n",
+                (today,),
+            ).rowcount
+        return self.apply_retention() if mine else {}
+
     def apply_retention(self, now: float | None = None) -> dict[str, int]:
         """Delete what is older than the retention settings and record how much; return the counts.
 
