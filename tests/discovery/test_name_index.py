@@ -138,3 +138,10 @@ def test_a_missing_index_is_said(published: Publish) -> None:
         path.unlink()
     with pytest.raises(IndexUnreadable):
         Names(generation).aligned(["weather"], "ability")
+
+
+def test_a_shortened_word_means_a_name_only_where_nothing_else_is_said() -> None:
+    aligned = name_index.aligned
+    assert aligned(["mess"], "send_message") and not aligned(["mess"], "send_message", phrase=True)
+    assert aligned(["messages"], "send_message", phrase=True)
+    assert aligned(["天气"], "查询天气预报", phrase=True)

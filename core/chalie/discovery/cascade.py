@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import threading
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -29,9 +30,12 @@ __all__ = ["Cascade", "Found", "Hit", "Item", "Miss", "Reason", "Rung"]
 
 #: the nearest that get a second look.
 _LOOKED_AT: Final = 50
+#: items at which a model's ceiling holds as it stands, and the fewest for which it is made higher.
+_CROWD: Final = 100
+_FEW: Final = 25
 #: what exact lexical evidence adds to a cosine; tuned on the tuning halves of the public sets, flat between
 #: 0.06 and 0.12.
-_EVIDENCE: Final = 0.1
+_EVIDENCE: Final = 0.08
 #: an entry in a script the model cannot read is answered by items that carry this share of its words' weight.
 _CARRIED: Final = 0.5
 #: words beyond which an entry is not compared by edit distance: it is a sentence.
@@ -186,19 +190,19 @@ class _Search:
         return hits
 
     def _name(self) -> list[Hit]:
-        cascade, words = self._cascade, name_index.words_of(self._text)
+        cascade, words, said = self._cascade, name_index.words_of(self._text), all_words(self._text)
+        phrase = len(words) < len(said)
         admitted = [
             (number, item)
             for number in cascade._names.aligned(words, self._kind)
             for item in cascade.items(self._kind, [number])
-            if name_index.aligned(words, item.name)
+            if name_index.aligned(words, item.name, phrase=phrase)
         ]
         # the fewer words of its name were left unsaid, the likelier it is the one meant
-        said = all_words(self._text)
         unsaid = {number: name_index.unsaid(said, item.name) for number, item in admitted}
         admitted.sort(key=lambda pair: (unsaid[pair[0]], pair[1].name, pair[1].dist))
-        if len(admitted) > 1 and len(words) < len(said):
-            # a phrase: where no name was said whole, the one it means comes first
+        if len(admitted) > 1 and phrase:
+            # where no name was said whole, the one it means comes first
             places = self._places()
             admitted.sort(key=lambda pair: places.get(pair[0], _LOOKED_AT) if unsaid[pair[0]] else -1)
         hits = list(self._seen([item for _, item in admitted], "name"))
@@ -255,7 +259,8 @@ class _Search:
             ceiling -= refusal.content * max(0.0, refusal.enough - weight)
         if refusal.chat and len(prose.chat):
             ceiling -= refusal.chat * max(0.0, float((prose.chat @ vector).max()))
-        return ceiling
+        ceiling -= refusal.crowd * math.log(max(len(prose), _FEW) / _CROWD)
+        return ceiling if self._cascade._ceiling is not None else min(ceiling, refusal.farthest)
 
     def _within(
         self,

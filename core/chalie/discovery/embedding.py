@@ -35,7 +35,14 @@ __all__ = ["Embedder", "Refusal", "fingerprint", "model_folder"]
 DEFAULTS: Mapping[str, Any] = {
     "format": 1,
     "ceiling": 0.65,
-    "refusal": {"chat": 0.0, "evidence": 0.0, "content": 0.0, "enough": 0.0},
+    "refusal": {
+        "chat": 0.0,
+        "evidence": 0.0,
+        "content": 0.0,
+        "enough": 0.0,
+        "crowd": 0.0,
+        "farthest": 2.0,
+    },
     "lexical": {"columns": 128, "seed": 1, "weight": 0.15},
     "scripts": [],
 }
@@ -54,13 +61,18 @@ class Refusal:
         chat: taken off per unit of the entry's cosine with the nearest small talk.
         evidence: granted per unit of exact lexical evidence.
         content: taken off per unit of word weight by which the entry falls short of `enough`.
-        enough: the weight of two ordinary content words; longer entries gain nothing more.
+        enough: the weight of some three ordinary content words; longer entries gain nothing more.
+        crowd: taken off per e-fold of items beyond a hundred, granted below: the more there are, the nearer
+            lies the nearest by chance.
+        farthest: what lies farther is no answer to anything.
     """
 
     chat: float
     evidence: float
     content: float
     enough: float
+    crowd: float
+    farthest: float
 
 
 class Embedder:

@@ -13,7 +13,7 @@ from typing import Any, Final
 
 from attrs import frozen
 
-from ..calls import Sight
+from ..calls import SideEffect, Sight
 from ..catalogue.descriptor import Descriptor
 from ..catalogue.generations import Generation, Generations
 from ..catalogue.publishing import publish
@@ -113,8 +113,9 @@ def evaluate(
     """Build a catalogue of the file's tools in a temporary home and ask every question.
 
     Args:
-        path: a JSON object with `tools` (name, summary, and optionally examples and parameters) and `queries`
-            (query, and the expected names; none = nothing fits).
+        path: a JSON object with `tools` (name, summary, and optionally examples, parameters, and what else is
+            searched: actions, search_tooltip, discoverable) and `queries` (query, and the expected names;
+            none = nothing fits).
         model: the embedding model's folder.
         questions: another file to take `queries` from.
         nearest: as the option of the same name.
@@ -269,11 +270,13 @@ def _descriptor(dist: str, name: str, tool: Mapping[str, Any]) -> Descriptor:
         name=name,
         summary=str(tool.get("summary") or tool.get("description") or ""),
         examples=tuple(str(example) for example in tool.get("examples") or ()),
-        search_tooltip=str(tool.get("search_tooltip") or ""),
+        search_tooltip=str(tool.get("search_tooltip") or tool.get("searchTooltip") or ""),
         parameters=parameters,
         namespace="",
         version="0",
         discoverable=bool(tool.get("discoverable", True)),
+        # only their names are searched
+        actions={str(action): SideEffect.WRITE for action in tool.get("actions") or ()},
     ).sealed()
 
 

@@ -241,10 +241,19 @@ def _all(schema: tantivy.Schema, terms: Sequence[str]) -> tantivy.Query:
     return tantivy.Query.boolean_query(queries)
 
 
-def aligned(words: Sequence[str], name: str) -> bool:
-    """Whether every word equals a segment of the name, or is a prefix (3+ letters) or inflection of one."""
+def aligned(words: Sequence[str], name: str, *, phrase: bool = False) -> bool:
+    """Whether every word equals a segment of the name, or is a prefix (3+ letters) or inflection of one.
+
+    Args:
+        words: the content words of an entry.
+        name: an ability's or a playbook's.
+        phrase: the entry has other words as well. Then no prefix counts: who shortens a name writes nothing
+            else, while `have fun` does not mean `functions`.
+    """
     segments = names.segments(name)
-    return bool(words) and all(any(_fits(word, segment) for segment in segments) for word in words)
+    if not words or not all(any(_fits(word, segment) for segment in segments) for word in words):
+        return False
+    return not phrase or all(any(_same(word, segment) for segment in segments) for word in words)
 
 
 def unsaid(words: Sequence[str], name: str) -> int:
@@ -253,12 +262,14 @@ def unsaid(words: Sequence[str], name: str) -> int:
 
 
 def _fits(word: str, segment: str) -> bool:
+    return _same(word, segment) or (len(word) >= _PREFIX and segment.startswith(word))
+
+
+def _same(word: str, segment: str) -> bool:
     if word == segment or stem(word) == stem(segment):
         return True
-    if is_unspaced(word):
-        # such a script sets no words apart, so a word of it may stand anywhere in the run
-        return len(word) > 1 and word in segment
-    return len(word) >= _PREFIX and segment.startswith(word)
+    # a script that sets no words apart: a word of it may stand anywhere in the run
+    return len(word) > 1 and is_unspaced(word) and word in segment
 
 
 def words_of(entry: str) -> list[str]:

@@ -1,7 +1,8 @@
 """Collect the general text the table is trained on, from packages anybody can install.
 
 Sources: WordNet 3.0 (Debian `wordnet-base`), one-line descriptions of Debian packages
-(`apt-cache dumpavail`), operation texts of `botocore` and `google-api-python-client` (Apache-2.0). No
+(`apt-cache dumpavail`), operation texts of `botocore` and `google-api-python-client` (Apache-2.0), what two
+strangers wrote to each other (`chitchat-dataset`, MIT), and requests made up of the words of these. No
 question about a tool of any evaluation set is among them: a table trained on such questions finds newly
 installed tools less well.
 """
@@ -42,6 +43,13 @@ def lines(seed: int, limit: int) -> list[str]:
     return result[:limit]
 
 
+def chatted(seed: int, count: int) -> list[str]:
+    """Return `count` distinct messages of 4 to 60 words that people wrote to each other."""
+    messages = sorted({line for line in _chitchat() if 4 <= len(line.split()) <= 60})
+    random.Random(seed).shuffle(messages)
+    return messages[:count]
+
+
 def asked(seed: int, count: int) -> list[str]:
     """Return `count` made-up requests around general words (see asking.py)."""
     verbs, nouns, sentences, places = [], [], [], []
@@ -58,6 +66,8 @@ def asked(seed: int, count: int) -> list[str]:
             if 2 <= len(first.split()) <= 8:
                 nouns.append(first)
         sentences.extend(example for example in examples if 4 <= len(example.split()) <= 14)
+    # what people say of themselves before they ask
+    sentences.extend(line for line in _chitchat() if 4 <= len(line.split()) <= 14 and "?" not in line)
     for line in (*_botocore(), *_google()):
         head = line.split(". ")[0]
         if 2 <= len(head.split()) <= 4 and head.islower():
@@ -156,6 +166,14 @@ def _botocore() -> Iterator[str]:
             if sentences[0]:
                 yield f"{words_of(name)}. {sentences[0]} {parameters}"
             yield from sentences[:2]
+
+
+def _chitchat() -> Iterator[str]:
+    talks = json.loads((_package("chitchat_dataset") / "dataset.json").read_text("utf-8"))
+    for talk in talks.values():
+        for messages in talk["messages"]:
+            for message in messages:
+                yield _SPACE.sub(" ", message["text"]).strip()
 
 
 def _google() -> Iterator[str]:

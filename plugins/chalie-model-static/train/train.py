@@ -1,14 +1,17 @@
-"""Make the model folder from general text: `python train/train.py`. Seeded; about ten minutes on two cores.
+"""Make the model folder from general text: `python train/train.py`. Seeded; about half an hour on two cores.
 
-Steps: collect lines (corpus.py), encode them with the teacher (teacher.py), fit a table of token vectors
-(table.py), write it as int8 with its tokenizer, and the weights of words in general text for the lexical
-half. `chalie.json` and `chat.txt` beside the table are kept: their figures are measured afterwards.
+Steps: collect lines (corpus.py), encode them with the teacher (teacher.py), fit two tables of token vectors
+(table.py), one to what is written and one to what is said as well, write their average as int8 with its
+tokenizer, and the weights of words in general text for the lexical half. `chalie.json` and `chat.txt` beside
+the table are kept: their figures are measured afterwards. A stopped run goes on where it was: what the
+teacher said and the fits are kept in the cache.
 """
 
 from __future__ import annotations
 
 import argparse
 import collections
+import hashlib
 import json
 import math
 import sys
@@ -29,7 +32,7 @@ import teacher  # noqa: E402
 
 MODEL = HERE.parent / "chalie_model_static" / "model"
 SEED = 7
-LINES = 300_000
+LINES, CHATTED, ASKED = 300_000, 50_000, 100_000
 EPOCHS = 5
 
 
@@ -37,7 +40,9 @@ def main() -> None:
     """Train and write; prints the held-out cosine of every epoch."""
     options = argparse.ArgumentParser(description=__doc__)
     options.add_argument("--out", type=Path, default=MODEL, help="the model folder to write")
-    options.add_argument("--lines", type=int, default=LINES)
+    options.add_argument("--lines", type=int, default=LINES, help="general lines")
+    options.add_argument("--chatted", type=int, default=CHATTED, help="messages between people")
+    options.add_argument("--asked", type=int, default=ASKED, help="made-up requests")
     options.add_argument("--epochs", type=int, default=EPOCHS)
     options.add_argument("--threads", type=int, default=2)
     options.add_argument("--cache", type=Path, default=Path(tempfile.gettempdir()) / "chalie-model-cache")
@@ -47,18 +52,36 @@ def main() -> None:
 
     torch.set_num_threads(chosen.threads)
     everything = corpus.lines(SEED, sys.maxsize)
-    lines = everything[: chosen.lines]
-    vectors = np.concatenate(list(teacher.encode(lines, chosen.cache, chosen.threads))).astype(np.float32)
-    # what all sentences share says nothing about any of them
-    mean = vectors.mean(axis=0)
-    goal = vectors - mean
-    goal /= np.linalg.norm(goal, axis=1, keepdims=True)
+    written = everything[: chosen.lines]
+    said = corpus.chatted(SEED, chosen.chatted) + corpus.asked(SEED, chosen.asked)
     tokenizer, ids = table.vocabulary()
-    lists = table.token_lists(tokenizer, lines)
-    first = table.start(ids, lists, mean, chosen.cache)
-    fitted, score = table.fit(first, lists, goal, seed=SEED, epochs=chosen.epochs)
+    # alone the first knows terse descriptions better, the second questions; their average keeps both
+    fits = [fit(lines, tokenizer, ids, chosen) for lines in (written, written + said)]
+    fitted = sum(rows / np.sqrt(np.square(rows).mean()) for rows in fits)
     write(chosen.out, table.quantised(fitted), tokenizer, everything)
-    print(f"{chosen.out}: {fitted.shape[0]} tokens, {fitted.shape[1]} columns, held-out cosine {score:.4f}")
+    print(f"{chosen.out}: {fitted.shape[0]} tokens, {fitted.shape[1]} columns")
+
+
+def fit(
+    lines: list[str], tokenizer: table.Tokenizer, ids: list[int], chosen: argparse.Namespace
+) -> np.ndarray:
+    """Return the table fitted to the teacher's vectors of `lines`; from the cache where it is there."""
+    said = "\n".join([str(chosen.epochs), *lines]).encode("utf-8", "replace")
+    kept = chosen.cache / f"fit-{hashlib.sha256(said).hexdigest()[:16]}.npy"
+    if not kept.exists():
+        vectors = np.concatenate(list(teacher.encode(lines, chosen.cache, chosen.threads)))
+        goal = vectors.astype(np.float32)
+        # what all sentences share says nothing about any of them
+        mean = goal.mean(axis=0)
+        goal -= mean
+        goal /= np.linalg.norm(goal, axis=1, keepdims=True)
+        lists = table.token_lists(tokenizer, lines)
+        first = table.start(ids, lists, mean, chosen.cache)
+        rows, score = table.fit(first, lists, goal, seed=SEED, epochs=chosen.epochs)
+        print(f"{len(lines)} lines fitted, held-out cosine {score:.4f}", flush=True)
+        np.save(kept, rows)
+    result: np.ndarray = np.load(kept)
+    return result
 
 
 def write(folder: Path, rows: np.ndarray, tokenizer: table.Tokenizer, lines: Sequence[str]) -> None:
