@@ -60,6 +60,16 @@ def test_each_longer_line_of_a_secret_is_masked_and_the_rest_of_the_text_kept() 
     assert told == f"ValueError: bad token {MASK} at 3"
 
 
+def test_a_secret_inside_of_an_encoded_text_is_masked_and_the_rest_kept() -> None:
+    for code in (
+        base64.b64encode(b"QuXzJkWw"),
+        base64.b64encode(b"user:QuXzJkWw"),
+        b"QuXzJkWw".hex().encode(),
+    ):
+        told = hidden(f"ValueError: Basic {code.decode()} was not taken", ["QuXzJkWw"])
+        assert MASK in told and told.endswith(" was not taken") and told.startswith("ValueError: Basic ")
+
+
 def test_where_masking_is_not_sure_only_type_length_and_place_are_kept() -> None:
     place = " (/site/tool.py:7 in run)"
     text = f"ValueError: starts with hunter{place}"

@@ -78,7 +78,13 @@ def _changed() -> ToolResult:
 
 
 @pytest.mark.parametrize(
-    "forge", [lambda: object.__new__(Pretends), _changed, lambda: object.__new__(ToolResult)]
+    "forge",
+    [
+        lambda: object.__new__(Pretends),
+        _changed,
+        lambda: object.__new__(ToolResult),
+        lambda: type("Own", (ToolResult,), {}).ok("x"),
+    ],
 )
 def test_a_result_that_was_changed_or_only_pretends_to_be_one_is_refused(
     inside: Inside, monkeypatch: pytest.MonkeyPatch, forge: Callable[[], Any]
