@@ -49,10 +49,10 @@ def test_a_background_call_is_acknowledged_at_once_and_delivered_when_it_is_done
     call_id = str(acknowledged.meta["call"])
     job = inside.ledger.jobs.get(call_id)
     assert job is not None and job.state == "running"
-    assert inside.ledger.inbox.peek("c1") == () and turn.records == []
+    assert inside.ledger.inbox.peek("ada", "c1") == () and turn.records == []
     Job.over.set()
     wait_until(lambda: bool(inside.delivered))
-    (message,) = inside.ledger.inbox.take("c1")
+    (message,) = inside.ledger.inbox.take("ada", "c1")
     frame = parse(message.text)
     assert (frame.name, frame.body, message.call_id) == ("job", "done", call_id)
     assert inside.delivered == [("c1", call_id, message.text)]
@@ -66,7 +66,7 @@ def test_an_error_is_delivered_like_a_result(inside: Inside) -> None:
     turn = inside.turn(inside.add(Job), conversation="c1")
     call_id = str(inside.call(turn, "job", {"async": True, "fail": True}).meta["call"])
     wait_until(lambda: inside.ledger.jobs.get(call_id).state == "failed")  # type: ignore[union-attr]
-    (message,) = inside.ledger.inbox.take("c1")
+    (message,) = inside.ledger.inbox.take("ada", "c1")
     assert parse(message.text).code == "unhandled-exception"
     assert "RuntimeError: in the background" in (inside.rows()[-1].detail or "")
 
@@ -107,7 +107,7 @@ def test_a_background_call_outlives_its_turns_cancellation_and_ends_by_its_own(i
     assert inside.dispatcher.cancel(call_id)
     Job.over.set()
     wait_until(lambda: inside.ledger.jobs.get(call_id).state == "cancelled")  # type: ignore[union-attr]
-    (message,) = inside.ledger.inbox.take("c1")
+    (message,) = inside.ledger.inbox.take("ada", "c1")
     assert parse(message.text).code == "cancelled" and "done" not in message.text
 
 
@@ -120,7 +120,7 @@ def test_closing_waits_for_what_ends_in_time(inside: Inside) -> None:
     Job.over.set()
     closing.join(10)
     assert not closing.is_alive()
-    assert parse(inside.ledger.inbox.take("c1")[0].text).body == "done"
+    assert parse(inside.ledger.inbox.take("ada", "c1")[0].text).body == "done"
 
 
 def test_closing_marks_and_delivers_what_does_not_end_and_drops_what_it_gives_later(inside: Inside) -> None:
@@ -130,13 +130,13 @@ def test_closing_marks_and_delivers_what_does_not_end_and_drops_what_it_gives_la
     inside.dispatcher.close(drain_s=0.0)
     job = inside.ledger.jobs.get(call_id)
     assert job is not None and job.state == "cancelled"
-    (message,) = inside.ledger.inbox.take("c1")
+    (message,) = inside.ledger.inbox.take("ada", "c1")
     frame = parse(message.text)
     assert frame.code == "cancelled" and "not known" in (frame.hint or "")
     rows = len(inside.rows())
     Job.over.set()
     wait_until(lambda: not [t for t in threading.enumerate() if t.name.startswith("chalie-background")])
-    assert inside.ledger.inbox.take("c1") == () and len(inside.rows()) == rows
+    assert inside.ledger.inbox.take("ada", "c1") == () and len(inside.rows()) == rows
     assert inside.call(turn, "job").code == "cancelled"
 
 
@@ -184,7 +184,7 @@ def test_a_listener_that_raises_costs_nobody_the_delivery(inside: Inside) -> Non
     turn = inside.turn(inside.add(Job), conversation="c1")
     call_id = str(inside.call(turn, "job", {"async": True}).meta["call"])
     wait_until(lambda: inside.ledger.jobs.get(call_id).state == "done")  # type: ignore[union-attr]
-    assert len(inside.ledger.inbox.take("c1")) == 1
+    assert len(inside.ledger.inbox.take("ada", "c1")) == 1
 
 
 def test_the_calls_of_a_host_that_was_killed_are_delivered_as_lost_by_the_next(
@@ -211,7 +211,7 @@ def test_the_calls_of_a_host_that_was_killed_are_delivered_as_lost_by_the_next(
     assert done.returncode == -9, done.stderr
     call_id = done.stdout.strip()
     assert inside.dispatcher.recover() == 1
-    (message,) = inside.ledger.inbox.take("c1")
+    (message,) = inside.ledger.inbox.take("ada", "c1")
     frame = parse(message.text)
     assert (frame.name, frame.code, message.call_id) == ("job", "cancelled", call_id)
     events = [(row.event, row.code) for row in inside.rows() if row.call_id == call_id]

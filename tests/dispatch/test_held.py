@@ -79,7 +79,7 @@ def test_an_approved_call_runs_as_it_was_asked_and_its_result_is_in_the_inbox(in
     assert inside.loaded == []
     text = inside.dispatcher.run_hold(hold.id)
     assert Sends.ran == [("bob", "talk", MAIL)]
-    (message,) = inside.ledger.inbox.take("talk")
+    (message,) = inside.ledger.inbox.take("bob", "talk")
     assert (message.text, message.call_id) == (text, hold.call_id)
     assert parse(text or "").body == "sent"
     assert inside.delivered == [("talk", hold.call_id, text)]
@@ -244,7 +244,7 @@ def test_a_tool_that_is_described_differently_by_now_voids_the_hold(
     now = inside.gate.holds.current(hold)
     assert (now.state, Sends.ran) == ("void", [])
     assert "described differently now" in (now.detail or "")
-    (message,) = inside.ledger.inbox.take("talk")
+    (message,) = inside.ledger.inbox.take("ada", "talk")
     assert "call it again if it is still wanted" in message.text
 
 
@@ -321,7 +321,7 @@ def test_a_call_that_is_answered_at_once_is_spent_started_and_done_without_the_i
     assert inside.call(turn, "sends", MAIL).body == "sent"
     (hold,) = inside.gate.holds.list(ended=True)
     assert (hold.state, hold.decided_by) == ("done", "token:test")
-    assert inside.ledger.inbox.take("talk") == ()
+    assert inside.ledger.inbox.take("ada", "talk") == ()
     assert [row.event for row in inside.rows()] == ["call.started", "call.finished"]
 
 
@@ -332,7 +332,7 @@ def test_an_async_and_a_background_call_end_their_holds_too(inside: Inside) -> N
     assert inside.call(turn, "sends", {**MAIL, "async": True}).meta["state"] == "running"
     wait_until(lambda: len(inside.delivered) == 1)
     assert [hold.state for hold in inside.gate.holds.list(ended=True)] == ["done", "done"]
-    assert len(inside.ledger.inbox.take("talk")) == 1
+    assert len(inside.ledger.inbox.take("ada", "talk")) == 1
 
 
 def test_a_cancelled_call_gives_its_approval_back(inside: Inside) -> None:
@@ -426,7 +426,7 @@ def test_the_caller_that_waits_runs_what_is_approved_elsewhere_and_gets_the_resu
     assert inside.call(turn, "sends", MAIL).body == "sent"
     over.set()
     assert len(Sends.ran) == 1
-    assert inside.ledger.inbox.take("talk") == ()
+    assert inside.ledger.inbox.take("ada", "talk") == ()
 
 
 def test_the_ledger_that_fails_for_a_moment_ends_no_watch(
@@ -497,3 +497,36 @@ def test_nothing_of_this_changes_a_channel_without_a_person(inside: Inside) -> N
     turn = inside.turn(inside.add(Sends, allow=False), channel=quiet, approver=Person())
     assert inside.call(turn, "sends", MAIL).code == "permission-denied"
     assert inside.gate.holds.list(ended=True) == ()
+
+
+# handles of kept results
+
+
+def test_a_handle_runs_as_the_text_that_was_asked_about(inside: Inside) -> None:
+    handle = f"result:{inside.ledger.results.put('ada', 'the whole text')}"
+    looks = f"result:0123456789abcdef sha256:{'0' * 64} 5 bytes"
+    hold = approved(inside, asked(inside, {**MAIL, "text": handle, "to": looks, "key": handle}))
+    assert "sha256:" in hold.arguments["text"] and hold.arguments["key"] == "•••"
+    assert inside.dispatcher.run_hold(hold.id) is not None
+    assert Sends.ran == [
+        ("ada", "talk", {**MAIL, "text": "the whole text", "to": looks, "key": "the whole text"})
+    ]
+
+
+def test_a_hold_whose_kept_result_is_gone_becomes_void(inside: Inside) -> None:
+    handle = f"result:{inside.ledger.results.put('ada', 'the whole text')}"
+    hold = approved(inside, asked(inside, {**MAIL, "text": handle}))
+    inside.ledger.results.expire(now=10.0**12)
+    assert inside.dispatcher.run_hold(hold.id) is None
+    assert state(inside, hold) == "void" and Sends.ran == []
+    (message,) = inside.ledger.inbox.take("ada", "talk")
+    assert "is not kept any more" in message.text
+
+
+def test_an_action_behind_a_handle_is_what_is_asked_about(inside: Inside) -> None:
+    handle = f"result:{inside.ledger.results.put('ada', 'wipe')}"
+    hold = asked(inside, {**MAIL, "action": handle})
+    assert hold.permission == "sends.wipe"
+    approved(inside, hold)
+    assert inside.dispatcher.run_hold(hold.id) is not None
+    assert [params["action"] for _, _, params in Sends.ran] == ["wipe"]

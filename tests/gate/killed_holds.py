@@ -206,7 +206,7 @@ def judged(inside: Inside, hold: Hold, effects: int) -> list[str]:
     if hold.state == "done":
         return [] if effects == 1 and len(ended) == 1 else [f"done: {effects} effects, {len(ended)} rows"]
     if hold.state == "interrupted":
-        told = [each.text for each in inside.ledger.inbox.peek(hold.conversation)]
+        told = [each.text for each in inside.ledger.inbox.peek(hold.principal, hold.conversation)]
         known = any("whether it took effect is not known" in text for text in told)
         return [] if known and not ended else [f"interrupted: {told}, {len(ended)} rows"]
     return [f"left {hold.state}"]

@@ -440,7 +440,7 @@ def test_a_hold_expires_and_an_answer_after_that_is_refused(timed: tuple[Gate, L
     with pytest.raises(ChalieError, match="expired, nobody having answered in time"):
         gate.holds.answered(hold, once())
     assert gate.holds.list() == ()
-    (message,) = ledger.inbox.take("talk")
+    (message,) = ledger.inbox.take("ada", "talk")
     assert "nobody answered in time" in message.text
 
 
@@ -533,7 +533,7 @@ def test_observers_are_told_of_every_change_and_cannot_break_one(ledger: Ledger)
 
 def test_a_conversation_that_was_told_to_wait_is_told_of_the_no(gate: Gate, ledger: Ledger) -> None:
     gate.holds.answered(waiting(gate), no())
-    (message,) = ledger.inbox.take("talk")
+    (message,) = ledger.inbox.take("ada", "talk")
     assert "email.send was declined by the person; do not retry." in message.text
     assert message.call_id == "c1"
 
@@ -542,7 +542,7 @@ def test_a_conversation_that_was_told_to_wait_is_told_of_the_no(gate: Gate, ledg
             return no()
 
     assert admitted(gate, Declines(), conversation="other").code == "declined"
-    assert ledger.inbox.take("other") == ()  # its caller has been told already
+    assert ledger.inbox.take("ada", "other") == ()  # its caller has been told already
 
 
 # processes that end
@@ -573,7 +573,7 @@ def test_what_was_started_is_interrupted_and_never_run_again(gate: Gate, ledger:
     assert gate.holds.current(hold).state == "interrupted"
     with pytest.raises(ChalieError, match="whether it took effect is not known"):
         gate.holds.answered(hold, once())
-    (message,) = ledger.inbox.take("talk")
+    (message,) = ledger.inbox.take("ada", "talk")
     assert "whether it took effect is not known" in message.text
 
 

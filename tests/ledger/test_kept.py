@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import hashlib
+from pathlib import Path
 
 import pytest
 from chalie.ledger import Ledger
+from chalie.ledger.migrations import MIGRATIONS
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -23,14 +25,36 @@ def lasting(tmp_path_factory: pytest.TempPathFactory) -> Ledger:
 
 
 def test_a_message_is_taken_once_and_only_in_its_conversation(ledger: Ledger) -> None:
-    ledger.inbox.deliver("talk", "c1", "first")
-    ledger.inbox.deliver("talk", "c2", "second")
-    ledger.inbox.deliver(None, "c3", "nowhere")
-    assert [message.text for message in ledger.inbox.peek("talk")] == ["first", "second"]
-    assert [message.call_id for message in ledger.inbox.take("talk")] == ["c1", "c2"]
-    assert ledger.inbox.take("talk") == ()
-    assert ledger.inbox.peek("other") == ()
-    assert [message.text for message in ledger.inbox.take(None)] == ["nowhere"]
+    ledger.inbox.deliver("ada", "talk", "c1", "first")
+    ledger.inbox.deliver("ada", "talk", "c2", "second")
+    ledger.inbox.deliver("ada", None, "c3", "nowhere")
+    assert [message.text for message in ledger.inbox.peek("ada", "talk")] == ["first", "second"]
+    assert [message.call_id for message in ledger.inbox.take("ada", "talk")] == ["c1", "c2"]
+    assert ledger.inbox.take("ada", "talk") == ()
+    assert ledger.inbox.peek("ada", "other") == ()
+    assert [message.text for message in ledger.inbox.take("ada", None)] == ["nowhere"]
+
+
+def test_two_principals_in_one_conversation_or_in_none_get_their_own(ledger: Ledger) -> None:
+    for conversation in ("talk", None):
+        ledger.inbox.deliver("ada", conversation, "c1", "private to ada")
+        assert ledger.inbox.take("bob", conversation) == ledger.inbox.peek("bob", conversation) == ()
+        assert ledger.inbox.take(None, conversation) == ()
+        assert [message.text for message in ledger.inbox.take("ada", conversation)] == ["private to ada"]
+
+
+def test_what_waited_before_inboxes_knew_principals_is_its_callers(tmp_path: Path) -> None:
+    path = tmp_path / "ledger.sqlite"
+    with Ledger.open(path, migrations=MIGRATIONS[:2]) as old:
+        old.jobs.open("c1", dist="d", name="n", principal="ada", conversation="talk")
+        insert = (
+            "INSERT INTO inbox (conversation, call_id, text, delivered_at) VALUES ('talk', ?, X'68', 1.0)"
+        )
+        for call in ("c1", "unknown"):
+            old._fast.write(insert, (call,))
+    with Ledger.open(path) as ledger:
+        assert [message.call_id for message in ledger.inbox.take("ada", "talk")] == ["c1"]
+        assert ledger.inbox.peek("bob", "talk") == ()
 
 
 # results

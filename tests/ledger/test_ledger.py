@@ -318,15 +318,15 @@ def test_retention_deletes_by_age_and_says_how_much_on_the_trail(path: Path, clo
     with Ledger.open(path, clock=clock, retention=Retention(trail_days=10, results_days=2)) as ledger:
         ledger.trail.append("call.started", call_id="old")
         result = ledger.results.put("ada", "body")
-        ledger.inbox.deliver("talk", "old", "waiting")
-        ledger.inbox.deliver("other", "old", "read")
-        ledger.inbox.take("other")
+        ledger.inbox.deliver("ada", "talk", "old", "waiting")
+        ledger.inbox.deliver("ada", "other", "old", "read")
+        ledger.inbox.take("ada", "other")
         ledger.jobs.open("old", dist="d", name="n")
         ledger.jobs.finish("old")
         clock.now += 2 * DAY + 1
         assert ledger.apply_retention() == {"inbox": 1, "results": 1}
         assert ledger.results.get("ada", result) is None
-        assert ledger.inbox.peek("talk")
+        assert ledger.inbox.peek("ada", "talk")
         clock.now += 8 * DAY
         ledger.trail.append("call.started", call_id="new")
         assert ledger.apply_retention() == {"trail": 1, "jobs": 1, "inbox": 1}

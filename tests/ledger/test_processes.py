@@ -22,7 +22,7 @@ WORK = """
         ledger.trail.append("call.started", call_id=call, arguments={"n": n})
         if n % 25 == 0:
             ledger.permissions.set("chat", me, f"t{n}", "allow", by="x")
-            ledger.inbox.deliver("talk", call, call)
+            ledger.inbox.deliver("ada", "talk", call, call)
         ledger.trail.outcome(call, status="success", code=None, duration_us=1)
     print("done", flush=True)
 """
@@ -47,18 +47,18 @@ def test_eight_processes_that_decide_and_record_at_once_lose_nothing(path: Path,
             assert calls == sorted(f"p{me}-{n}" for me in range(8) for n in range(250))
         assert len(ledger.permissions.list()) == 80
         assert len(ledger.trail.query(event="permission.changed", limit=1000)) == 80
-        assert len(ledger.inbox.take("talk")) == 80
+        assert len(ledger.inbox.take("ada", "talk")) == 80
 
 
 def test_a_message_is_taken_by_one_of_many_processes(path: Path, start: Start) -> None:
     with Ledger.open(path) as ledger:
         for number in range(40):
-            ledger.inbox.deliver("talk", f"c{number}", "text")
+            ledger.inbox.deliver("ada", "talk", f"c{number}", "text")
     code = """
         ledger = Ledger.open(Path(sys.argv[1]))
         print("ready", flush=True)
         sys.stdin.readline()
-        print(*[message.call_id for message in ledger.inbox.take("talk")])
+        print(*[message.call_id for message in ledger.inbox.take("ada", "talk")])
     """
     running = [start(code, path) for _ in range(4)]
     for process in running:

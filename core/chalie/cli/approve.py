@@ -79,7 +79,7 @@ def _ended(host: Host, hold: Hold) -> Hold:
 
 def _result(host: Host, hold: Hold) -> str | None:
     """Return the envelope where it lies in the inbox; it is left there for the conversation."""
-    messages = host.ledger.inbox.peek(hold.conversation)
+    messages = host.ledger.inbox.peek(hold.principal, hold.conversation)
     return next((message.text for message in reversed(messages) if message.call_id == hold.call_id), None)
 
 

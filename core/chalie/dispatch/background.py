@@ -109,7 +109,7 @@ class Background:
                 conversation=job.conversation,
                 detail="its process ended before the call did",
             )
-            self._hand_over(job.conversation, job.call_id, render(job.name, result))
+            self._hand_over(job.principal, job.conversation, job.call_id, render(job.name, result))
         return len(lost)
 
     def _end(self, flight: Flight, ended: Ended) -> None:
@@ -120,7 +120,7 @@ class Background:
             code = ended.result.code
             state = "done" if code is None else "cancelled" if code == "cancelled" else "failed"
             # First what somebody waits for, then the note that it is done: a crash between loses nothing.
-            self._hand_over(flight.state.conversation, flight.id, text)
+            self._hand_over(flight.state.principal, flight.state.conversation, flight.id, text)
             try:
                 self._ledger.jobs.finish(flight.id, state, code=code)
             except LedgerUnavailable:
@@ -130,9 +130,9 @@ class Background:
                 self._running.pop(flight.id, None)
                 self._changed.notify_all()
 
-    def _hand_over(self, conversation: str | None, call_id: str, text: str) -> None:
+    def _hand_over(self, principal: str | None, conversation: str | None, call_id: str, text: str) -> None:
         try:
-            self._ledger.inbox.deliver(conversation, call_id, text)
+            self._ledger.inbox.deliver(principal, conversation, call_id, text)
         except LedgerUnavailable:
             pass  # the listener below may still have it
         try:

@@ -411,7 +411,7 @@ class Holds:
             row = connection.execute("SELECT told FROM holds WHERE id = ?", (hold.id,)).fetchone()
             text = text if row[0] else None
         if text is not None:
-            put(connection, hold.conversation, hold.call_id, text, now)
+            put(connection, hold.principal, hold.conversation, hold.call_id, text, now)
 
 
 def _lease(connection: sqlite3.Connection, conversation: str, mark: str, now: float) -> None:

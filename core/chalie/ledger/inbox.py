@@ -15,7 +15,7 @@ __all__ = ["Inbox", "Message", "put"]
 
 _WAITING: Final = (
     "SELECT id, conversation, call_id, text, delivered_at FROM inbox "
-    "WHERE conversation IS ? AND taken_at IS NULL ORDER BY id"
+    "WHERE principal IS ? AND conversation IS ? AND taken_at IS NULL ORDER BY id"
 )
 
 
@@ -31,7 +31,10 @@ class Message:
 
 
 class Inbox:
-    """Messages by conversation; each is taken once, by whoever takes it first.
+    """Messages by principal and conversation; each is taken once, by whoever takes it first.
+
+    A conversation's id is the program's own and may be used for two people, or be none at all: what was done
+    on behalf of one is not for another.
 
     Args:
         fast: the connection for reading.
@@ -44,25 +47,25 @@ class Inbox:
         self._durable = durable
         self._clock = clock
 
-    def deliver(self, conversation: str | None, call_id: str, text: str) -> int:
-        """Put a text into a conversation's inbox and return its id."""
+    def deliver(self, principal: str | None, conversation: str | None, call_id: str, text: str) -> int:
+        """Put a text into the inbox of a principal's conversation and return its id."""
         with self._durable().transaction() as connection:
-            return put(connection, conversation, call_id, text, self._clock())
+            return put(connection, principal, conversation, call_id, text, self._clock())
 
-    def take(self, conversation: str | None) -> tuple[Message, ...]:
-        """Return what waits in a conversation, oldest first, and mark it taken."""
-        if not self._fast.read(f"{_WAITING} LIMIT 1", (conversation,)):
+    def take(self, principal: str | None, conversation: str | None) -> tuple[Message, ...]:
+        """Return what waits in a principal's conversation, oldest first, and mark it taken."""
+        if not self._fast.read(f"{_WAITING} LIMIT 1", (principal, conversation)):
             return ()  # the usual case costs no write
         with self._durable().transaction() as connection:
-            rows = connection.execute(_WAITING, (conversation,)).fetchall()
+            rows = connection.execute(_WAITING, (principal, conversation)).fetchall()
             connection.executemany(
                 "UPDATE inbox SET taken_at = ? WHERE id = ?", [(self._clock(), row[0]) for row in rows]
             )
         return tuple(map(_message, rows))
 
-    def peek(self, conversation: str | None) -> tuple[Message, ...]:
-        """Return what waits in a conversation, oldest first, and leave it there."""
-        return tuple(map(_message, self._fast.read(_WAITING, (conversation,))))
+    def peek(self, principal: str | None, conversation: str | None) -> tuple[Message, ...]:
+        """Return what waits in a principal's conversation, oldest first, and leave it there."""
+        return tuple(map(_message, self._fast.read(_WAITING, (principal, conversation))))
 
     def forget(self, waiting_before: float, taken_before: float) -> int:
         """Delete messages that wait since before one moment or were taken before the other; count them."""
@@ -73,11 +76,18 @@ class Inbox:
             ).rowcount
 
 
-def put(connection: sqlite3.Connection, conversation: str | None, call_id: str, text: str, now: float) -> int:
+def put(
+    connection: sqlite3.Connection,
+    principal: str | None,
+    conversation: str | None,
+    call_id: str,
+    text: str,
+    now: float,
+) -> int:
     """Deliver a text inside a transaction of the durable connection; return its id."""
     cursor = connection.execute(
-        "INSERT INTO inbox (conversation, call_id, text, delivered_at) VALUES (?, ?, ?, ?)",
-        (conversation, call_id, text.encode("utf-8", "surrogatepass"), now),
+        "INSERT INTO inbox (principal, conversation, call_id, text, delivered_at) VALUES (?, ?, ?, ?, ?)",
+        (principal, conversation, call_id, text.encode("utf-8", "surrogatepass"), now),
     )
     return int(cursor.lastrowid or 0)
 

@@ -98,8 +98,18 @@ _SECOND: Final = (
     "CREATE TABLE notes (name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID",
 )
 
+_THIRD: Final = (
+    # what was done on behalf of one is not handed to another who uses the same conversation id, or none
+    "ALTER TABLE inbox ADD COLUMN principal TEXT",
+    """UPDATE inbox SET principal = COALESCE(
+        (SELECT principal FROM jobs WHERE jobs.call_id = inbox.call_id),
+        (SELECT principal FROM holds WHERE holds.call_id = inbox.call_id))""",
+    "DROP INDEX inbox_waiting",
+    "CREATE INDEX inbox_waiting ON inbox (principal, conversation) WHERE taken_at IS NULL",
+)
+
 #: step n brings a ledger from version n to n + 1. A published step never changes; a new one is added.
-MIGRATIONS: Final[tuple[tuple[str, ...], ...]] = (_FIRST, _SECOND)
+MIGRATIONS: Final[tuple[tuple[str, ...], ...]] = (_FIRST, _SECOND, _THIRD)
 
 
 def migrate(connection: sqlite3.Connection, steps: Sequence[Sequence[str]] = MIGRATIONS) -> int:
