@@ -20,7 +20,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable, Mapping
-from typing import Any, Literal
+from typing import Any, Final, Literal
 
 from attrs import field, frozen
 
@@ -217,6 +217,10 @@ def _read_choices(text: str) -> tuple[str, ...]:
     return tuple(choices)
 
 
+#: writes a body as JSON; made once, since making it costs as much as writing a small body.
+_COMPACT: Final = json.JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode
+
+
 def body_text(body: Any) -> str:
     """Return a body as text: text as it is, None as nothing, anything else as compact JSON.
 
@@ -232,7 +236,7 @@ def body_text(body: Any) -> str:
     if isinstance(body, (bytes, bytearray, memoryview)):
         return _bytes_text(bytes(body))
     try:
-        text = json.dumps(body, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+        text = _COMPACT(body)
     except Exception:  # whatever an author's object raises while it is looked at
         text = json.dumps(_plain(body, ()), ensure_ascii=False, separators=(",", ":"))
     return _encodable(text)

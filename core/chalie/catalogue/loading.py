@@ -72,6 +72,31 @@ def ability_classes(value: str) -> list[tuple[str, type[Ability]]]:
     return [(f"{name}:{attribute}", found)]
 
 
+class _Loaded:
+    """A class that was loaded before, and what has to be as it was for it to be the one again."""
+
+    __slots__ = ("_module", "_roots", "found")
+
+    def __init__(self, found: type[Ability], imported: list[ModuleType]) -> None:
+        self.found = found
+        self._module = (found.__module__, sys.modules.get(found.__module__))
+        self._roots = [(module.__name__, module) for module in imported]
+
+    def is_there(self, files_hash: str) -> bool:
+        """Whether its modules are still imported, and marked as made of these files."""
+        name, module = self._module
+        if module is None or sys.modules.get(name) is not module:
+            return False
+        for name, root in self._roots:
+            if sys.modules.get(name) is not root or vars(root).get(_MARK) != files_hash:
+                return False
+        return True
+
+
+#: (distribution, files hash, target) -> what was loaded; every call of an ability asks for its class.
+_LOADED: Final[dict[tuple[str, str, str], _Loaded]] = {}
+
+
 def load(
     descriptor: Descriptor, snapshot: Snapshot, *, stale: Callable[[str], None] | None = None
 ) -> type[Ability]:
@@ -91,12 +116,17 @@ def load(
         DescribeFailed: the import failed.
     """
     row = _ready(descriptor, snapshot)
+    again = _LOADED.get((row.name, row.files_hash, descriptor.target))
+    if again is not None and again.is_there(row.files_hash):
+        return again.found
     imported = list(_imported(row.roots))
     marks = {vars(module).get(_MARK) for module in imported} - {None}
     if marks and marks != {row.files_hash}:
         raise _restart(row, "changed after this process imported it")
     if marks and descriptor.target.partition(":")[0] in sys.modules:
-        return _class(descriptor, row)
+        found = _class(descriptor, row)
+        _LOADED[row.name, row.files_hash, descriptor.target] = _Loaded(found, imported)
+        return found
     now = _compared(row, stale)
     if imported and not marks and now.changed > _STARTED:
         # Imported by the program itself, at some time: only if nothing changed since is it this code.

@@ -194,8 +194,10 @@ class Gate:
         with self._counting:
             self._passes += 1
         decision = self.decide(call, channel)
-        if not any(verdict.kind in ("row", "internal") for verdict in decision.verdicts):
-            self._ledger.permissions.note(channel.policy, call.dist, call.permission)
+        for verdict in decision.verdicts:
+            if verdict.kind in ("row", "internal"):
+                return decision
+        self._ledger.permissions.note(channel.policy, call.dist, call.permission)
         return decision
 
     def _again(
