@@ -14,7 +14,7 @@ from .calls import AnswerKind, Approver, CallRecord, Channel, Setting, Sight
 from .catalogue.descriptor import Descriptor, Playbook, Problem
 from .channels import channel_named, channels
 from .config import Config
-from .dispatch.state import TurnState
+from .dispatch.state import Progress, TurnState
 from .errors import ConfigError
 from .ledger import Ledger
 from .pins import OWN, missing_pins, own_descriptors, pinned
@@ -87,6 +87,7 @@ class Host:
         self.holds: Holds = self.approvals.holds
         self.dispatcher: Dispatcher = self._make_dispatcher()
         self.dispatcher.recover()
+        ledger.retain()
 
     # opening and closing
 
@@ -175,6 +176,7 @@ class Host:
         client: Mapping[str, Any] | None = None,
         active: Sequence[str] = (),
         approver: Approver | None = None,
+        progress: Progress | None = None,
     ) -> Turn:
         """Open one exchange of an agent.
 
@@ -185,8 +187,10 @@ class Host:
             principal: on whose behalf; default: the account's login name.
             conversation: the conversation's id; background results go to its inbox.
             client: telemetry of the client for abilities to read (time zone, position).
-            active: tools that can be called from the start besides the pinned ones.
+            active: tools that can be called from the start besides the pinned ones; one that is not
+                installed is left out (see `Turn.names`).
             approver: who can be asked in this turn; default: the host's.
+            progress: told how far a call is: (call id, fraction from 0 to 1 or None, message).
 
         Raises:
             ConfigError: there is no such channel, or it is a delegate.
@@ -204,6 +208,7 @@ class Host:
             client=client or {},
             active=active,
             approver=approver or self._approver,
+            progress=progress,
         )
 
     async def aturn(
@@ -215,6 +220,7 @@ class Host:
         client: Mapping[str, Any] | None = None,
         active: Sequence[str] = (),
         approver: Approver | None = None,
+        progress: Progress | None = None,
     ) -> Turn:
         """Do what `turn` does, off the event loop."""
         import asyncio
@@ -227,11 +233,18 @@ class Host:
             client=client,
             active=active,
             approver=approver,
+            progress=progress,
         )
 
-    def inbox(self, conversation: str | None) -> list[str]:
-        """Take the envelopes of background calls that finished for a conversation, oldest first."""
-        return [message.text for message in self.ledger.inbox.take(conversation)]
+    def inbox(self, conversation: str | None, principal: str | None = None) -> list[str]:
+        """Take the envelopes of background calls that finished for a conversation, oldest first.
+
+        Args:
+            conversation: its id, or None for the calls that belong to none.
+            principal: on whose behalf they were made; default: the account's login name.
+        """
+        taken = self.ledger.inbox.take(principal or getpass.getuser(), conversation)
+        return [message.text for message in taken]
 
     # what is installed
 
@@ -247,29 +260,25 @@ class Host:
 
     def problems(self) -> tuple[Problem, ...]:
         """Return everything set aside, each with the line that fixes it."""
+        snapshot = self.snapshot
         return (
-            *self.snapshot.problems(),
+            *self._unbuilt(),
+            *snapshot.problems(),
             *self.plugins.problems,
-            *missing_pins(self._doctored(), self.snapshot),
+            *missing_pins(self._doctored(), snapshot),
         )
 
-    def commands(self) -> tuple[Mapping[str, click.Command], tuple[str, ...]]:
-        """Return the commands that enabled plugins bring, by name, and a line for each that is left out.
+    def _unbuilt(self) -> tuple[Problem, ...]:
+        """Return why the last build failed, where it did: what was installed since is not seen."""
+        error = self.upkeep.failure
+        if error is None:
+            return ()
+        reason, fix = f"what is installed could not be read: {error.message}", error.hint or "chalie index"
+        return (Problem(OWN, "", "build", reason, fix, quarantined=False),)
 
-        A name that two plugins bring belongs to neither.
-        """
-        brought: dict[str, list[tuple[str, click.Command]]] = {}
-        refused: list[str] = []
-        for author, value in self.plugins.each("register_commands"):
-            if isinstance(value, Mapping):
-                for name, command in value.items():
-                    brought.setdefault(str(name), []).append((author, command))
-            elif value is not None:
-                refused.append(f"{author} brings no commands: {value!r}")
-        for name, owners in brought.items():
-            if len(owners) > 1:
-                refused.append(f"{name} is left out: {' and '.join(author for author, _ in owners)} bring it")
-        return {name: owners[0][1] for name, owners in brought.items() if len(owners) == 1}, tuple(refused)
+    def commands(self) -> tuple[Mapping[str, click.Command], tuple[str, ...]]:
+        """Return the commands that enabled plugins bring, by name, and a line for each that is left out."""
+        return self.plugins.commands()
 
     def find(
         self,
@@ -328,6 +337,7 @@ class Host:
         client: Mapping[str, Any],
         active: Sequence[str],
         approver: Approver | None,
+        progress: Progress | None = None,
         parent: TurnState | None = None,
     ) -> Turn:
         generation = self.upkeep.current()
@@ -343,6 +353,7 @@ class Host:
             internal=internal,
             reader=own_descriptors()["read_result"],
             approver=approver if channel.has_person else None,
+            progress=progress,
             parent=parent.cancel if parent is not None else None,
         )
         internal.update(self._makers(generation, state, sight))
@@ -368,6 +379,7 @@ class Host:
             client=above.client,
             active=(),
             approver=above.approver,
+            progress=above.progress,
             parent=above,
         )
 
@@ -459,18 +471,14 @@ class Host:
         return folder
 
     def _observe(self, record: CallRecord) -> None:
-        for _ in self.plugins.each("call_finished", record=record):
-            pass
+        self.plugins.tell("call_finished", record=record)
 
     def _deliver(self, conversation: str | None, call_id: str, text: str) -> None:
         if self._on_delivery is not None:
             self._on_delivery(conversation, call_id, text)
 
     def _published(self, generation_id: str, added: Sequence[str], removed: Sequence[str]) -> None:
-        for _ in self.plugins.each(
-            "generation_published", generation_id=generation_id, added=added, removed=removed
-        ):
-            pass
+        self.plugins.tell("generation_published", generation_id=generation_id, added=added, removed=removed)
 
 
 def _unobserved(_: CallRecord) -> None:
