@@ -263,7 +263,7 @@ def main() -> int:
     options.add_argument(
         "--catalogues", type=Path, help="folder of the published catalogues people's own questions are about"
     )
-    options.add_argument("--half", choices=("tuning", "untouched"), default="tuning")
+    options.add_argument("--half", choices=("tuning", "untouched", "fresh"), default="tuning")
     options.add_argument("--sizes", type=int, nargs="*", default=SIZES)
     options.add_argument("--no-quality", action="store_true")
     options.add_argument("--no-peer", action="store_true")

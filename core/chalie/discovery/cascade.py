@@ -275,7 +275,11 @@ class _Search:
         while True:
             rows, distances, scores = self._looked_at(prose, vector, wanted, asked, among)
             order = (distances - _EVIDENCE * scores).argsort(kind="stable")
-            order = order[(distances - granted * scores)[order] <= ceiling]
+            near = distances - granted * scores <= ceiling
+            if self._unread:
+                # where half the words mean nothing to the model, one of them has to be there
+                near &= scores > 0
+            order = order[near[order]]
             hits = self._best(prose, rows[order], distances[order])
             # where what was nearest is hidden here, look further, until enough is seen or everything was
             if len(hits) >= self._cascade._nearest or len(rows) < asked or len(order) < len(rows):
