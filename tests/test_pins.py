@@ -12,12 +12,13 @@ from chalie.catalogue.tables import descriptor_of
 from chalie.meta.find_skills import FindSkills
 from chalie.meta.find_tools import FindTools
 from chalie.meta.read_result import ReadResult
-from chalie.pins import OWN, own_descriptors
+from chalie.names import OWN_DIST
+from chalie.pins import own_descriptors
 
 
 @pytest.mark.parametrize("kind", [FindTools, FindSkills, ReadResult])
 def test_the_hosts_own_descriptors_say_what_reading_them_would(kind: type[Ability]) -> None:
-    read = descriptor_of(facts(kind(), dist=OWN, dist_version=__version__, target=""))
+    read = descriptor_of(facts(kind(), dist=OWN_DIST, dist_version=__version__, target=""))
     assert own_descriptors()[kind().name()] == read
 
 

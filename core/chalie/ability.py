@@ -33,7 +33,7 @@ from typing import Any, ClassVar, Final, Literal, Protocol, TypeVar
 from . import schema
 from .calls import SideEffect
 from .errors import ArgumentRefused, DescribeFailed
-from .names import check_name
+from .names import OWN_DIST, check_name
 from .result import ToolResult
 
 __all__ = ["Ability", "Context", "facts"]
@@ -41,7 +41,6 @@ __all__ = ["Ability", "Context", "facts"]
 _Self = TypeVar("_Self", bound="Ability")
 #: What a subclass may use but not redefine: the host relies on them.
 _SEALED: Final = ("tool_schema", "bind", "arguments_for", "parameter_schema")
-_HOST: Final = "chalie"
 _LATENCIES: Final = ("low", "medium", "high", "interactive")
 _ACTION = re.compile(r"[a-z][a-z0-9_-]{0,63}")
 # Control characters but line break and tab, direction marks, surrogates: text a reader cannot see or store.
@@ -306,7 +305,7 @@ def facts(ability: Ability, *, dist: str, dist_version: str, target: str) -> dic
     """
     cls = type(ability)
     name = ability.name()
-    if dist != _HOST:
+    if dist != OWN_DIST:
         check_name(name)
     read = _Reader(f"{name} ({target})")
     parameters = schema.self_contained(ability.parameter_schema())

@@ -13,6 +13,7 @@ from typing import IO, TYPE_CHECKING, Any, Final
 
 from . import __version__
 from .catalogue.build_process import BuildProcess
+from .catalogue.footprint import QUIET_S
 from .catalogue.generations import Generation, Generations, IndexBuilder
 from .catalogue.watch import Watch
 from .config import SETTINGS, Config, environment_key, import_paths
@@ -27,8 +28,6 @@ if TYPE_CHECKING:
 
 __all__ = ["Upkeep", "build", "enabled_plugins", "generations_of"]
 
-#: seconds without a change before files count as installed, as `catalogue.footprint` has it
-_QUIET_S: Final = 2.0
 #: seconds that a first start waits for any generation at all
 _FIRST_WAIT_S: Final = 60.0
 #: seconds after a failed build before the same state of affairs is tried again
@@ -52,7 +51,7 @@ def build(
     rebuild: bool = False,
     progress: Progress | None = None,
     paths: Sequence[str] | None = None,
-    quiet_s: float = _QUIET_S,
+    quiet_s: float = QUIET_S,
 ) -> Generation:
     """Bring catalogue and indexes up to what is installed, in this process; return the newest generation.
 

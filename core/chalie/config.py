@@ -32,6 +32,7 @@ __all__ = [
     "environment_key",
     "home_path",
     "import_paths",
+    "normal_dist",
     "save_package_option",
 ]
 
@@ -135,7 +136,7 @@ def _dists(value: Any) -> tuple[str, ...]:
     names = _texts(value)
     if not all(_DIST.fullmatch(name) for name in names):
         raise _Unexpected("a list of distribution names")
-    return tuple(_normal_dist(name) for name in names)
+    return tuple(normal_dist(name) for name in names)
 
 
 def _flag(value: Any) -> bool:
@@ -233,7 +234,7 @@ class Config:
 
     def package(self, dist: str) -> PackageOptions:
         """Return the options of a distribution, the defaults where nothing is set."""
-        return self.packages.get(dist) or self.packages.get(_normal_dist(dist)) or PackageOptions()
+        return self.packages.get(dist) or self.packages.get(normal_dist(dist)) or PackageOptions()
 
     @property
     def ledger_path(self) -> Path:
@@ -428,10 +429,10 @@ def _nearest(word: str, known: Iterable[str]) -> str:
 def _dist_key(name: str) -> str:
     if not _DIST.fullmatch(name):
         raise ConfigError(f"{name!r} is not a distribution's name")
-    return _normal_dist(name)
+    return normal_dist(name)
 
 
-def _normal_dist(name: str) -> str:
+def normal_dist(name: str) -> str:
     """Return the normalised form of a distribution's name (PEP 503)."""
     return re.sub(r"[-_.]+", "-", name).lower()
 

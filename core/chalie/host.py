@@ -17,7 +17,8 @@ from .config import Config
 from .dispatch.state import Progress, TurnState
 from .errors import ConfigError
 from .ledger import Ledger
-from .pins import OWN, missing_pins, own_descriptors, pinned
+from .names import OWN_DIST
+from .pins import missing_pins, own_descriptors, pinned
 from .search import Kind, Search, Sighted
 from .turn import Turn
 
@@ -274,7 +275,7 @@ class Host:
         if error is None:
             return ()
         reason, fix = f"what is installed could not be read: {error.message}", error.hint or "chalie index"
-        return (Problem(OWN, "", "build", reason, fix, quarantined=False),)
+        return (Problem(OWN_DIST, "", "build", reason, fix, quarantined=False),)
 
     def commands(self) -> tuple[Mapping[str, click.Command], tuple[str, ...]]:
         """Return the commands that enabled plugins bring, by name, and a line for each that is left out."""
@@ -396,13 +397,13 @@ class Host:
             return None if kept is None else kept.body
 
         return {
-            (OWN, "find_tools"): lambda: FindTools(
+            (OWN_DIST, "find_tools"): lambda: FindTools(
                 lambda entries: self._search.find(generation, entries, "ability", sight), state.activate
             ),
-            (OWN, "find_skills"): lambda: FindSkills(
+            (OWN_DIST, "find_skills"): lambda: FindSkills(
                 lambda entries: self._search.find(generation, entries, "playbook", sight)
             ),
-            (OWN, "read_result"): lambda: ReadResult(read),
+            (OWN_DIST, "read_result"): lambda: ReadResult(read),
         }
 
     def _sight(self, channel: Channel, principal: str, conversation: str | None) -> Sighted:
@@ -425,7 +426,7 @@ class Host:
             active=(),
             approver=None,
         )
-        if hold.dist == OWN:
+        if hold.dist == OWN_DIST:
             return turn.state, own_descriptors().get(hold.name)
         return turn.state, turn.state.snapshot.get(hold.dist, hold.name)
 

@@ -15,6 +15,7 @@ from typing import Final
 from .errors import NameRefused
 
 __all__ = [
+    "OWN_DIST",
     "RESERVED",
     "alias",
     "check_name",
@@ -26,6 +27,8 @@ __all__ = [
     "shown",
 ]
 
+#: The distribution that owns the host and its own abilities.
+OWN_DIST: Final = "chalie"
 #: Names of the host's own abilities, which no package can claim.
 RESERVED: Final[frozenset[str]] = frozenset({"find_tools", "find_skills", "read_result"})
 

@@ -4,19 +4,17 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from .calls import Channel
 from .catalogue.descriptor import Descriptor, Problem
+from .names import OWN_DIST
 
 if TYPE_CHECKING:
     from .ability import Ability
     from .catalogue.snapshot import Snapshot
 
-__all__ = ["OWN", "missing_pins", "own_descriptors", "pinned"]
-
-#: the distribution that owns find_tools, find_skills and read_result.
-OWN: Final = "chalie"
+__all__ = ["missing_pins", "own_descriptors", "pinned"]
 
 
 @functools.cache
@@ -37,7 +35,7 @@ def _described(own: Ability) -> Descriptor:
     from . import __version__
 
     return Descriptor(
-        dist=OWN,
+        dist=OWN_DIST,
         dist_version=__version__,
         target="",
         name=own.name(),
@@ -78,7 +76,7 @@ def missing_pins(channels: Iterable[Channel], snapshot: Snapshot) -> tuple[Probl
 
 def _pin(pin: str, snapshot: Snapshot) -> Descriptor | None:
     package, _, name = pin.rpartition(":")
-    if package in ("", OWN) and name in own_descriptors():
+    if package in ("", OWN_DIST) and name in own_descriptors():
         return own_descriptors()[name]
     if package:
         return snapshot.get(package, name)

@@ -13,17 +13,18 @@ from typing import Any, Final
 
 from attrs import frozen
 
+from ..config import normal_dist
+from ..names import OWN_DIST
 from . import files, footprint
 from .descriptor import EntryPoint, Problem
 from .footprint import Footprint
 from .tables import Watched
 
-__all__ = ["GROUPS", "Distribution", "Scan", "listing", "normalise", "read", "scan", "unusable"]
+__all__ = ["GROUPS", "Distribution", "Scan", "listing", "read", "scan", "unusable"]
 
 #: entry-point groups that make a distribution one of ours
 GROUPS: Final = ("chalie.abilities", "chalie.policies", "chalie.plugins", "chalie.skills", "chalie.models")
 #: the host's own distribution: its entry points never count
-_OWN: Final = "chalie"
 _MENTION: Final = b"chalie."
 _MENTION_UTF_16: Final = "chalie.".encode("utf-16-le")
 #: what follows the name in a metadata folder's name: the version, and of an egg the Python it is for
@@ -84,11 +85,6 @@ class Scan:
     watched: tuple[Watched, ...]
 
 
-def normalise(name: str) -> str:
-    """Return a distribution's name in the form of PEP 503."""
-    return re.sub(r"[-_.]+", "-", name).lower()
-
-
 def module_of(value: str) -> str:
     """Return the module of an entry point's value (`module:attr [extra]`)."""
     return value.partition("[")[0].partition(":")[0].strip()
@@ -124,8 +120,8 @@ def scan(paths: Sequence[str], disabled: Collection[str] = ()) -> Scan:
             if _LEFTOVER.match(name):
                 left.append((info, _name_of_leftover(info)))
                 continue
-            dist = normalise(_stem(name))
-            if dist in disabled or dist == _OWN:
+            dist = normal_dist(_stem(name))
+            if dist in disabled or dist == OWN_DIST:
                 beside.add(dist)
                 continue
             result = _looked_at(info, dist)
@@ -135,7 +131,7 @@ def scan(paths: Sequence[str], disabled: Collection[str] = ()) -> Scan:
                     broken.setdefault(dist, info)
                 continue
             beside.add(dist)
-            if result is not None and result.name not in disabled and result.name != _OWN:
+            if result is not None and result.name not in disabled and result.name != OWN_DIST:
                 found.setdefault(result.name, []).append(result)
     chosen = []
     for name, candidates in sorted(found.items()):
@@ -154,7 +150,7 @@ def scan(paths: Sequence[str], disabled: Collection[str] = ()) -> Scan:
 
 def read(info: Path) -> Distribution | Problem | None:
     """Read one distribution from its metadata folder; None where it has no entry points of ours."""
-    return _looked_at(info, normalise(_stem(info.name)))
+    return _looked_at(info, normal_dist(_stem(info.name)))
 
 
 def listing(folder: str) -> str:
@@ -236,7 +232,7 @@ def _read(info: Path, dist: str) -> Distribution | Problem | None:
         return _unreadable(info, dist, "its METADATA has no Name or no Version")
     if not _NAME.fullmatch(name):
         return _unreadable(info, dist, f"its METADATA has the Name {name[:80]!r}, which is none")
-    dist = normalise(name)
+    dist = normal_dist(name)
     lines = _entry_points(dist, points.decode("utf-8-sig"))
     if not lines:
         return None
@@ -341,7 +337,7 @@ def _twice(first: Distribution, other: Distribution) -> Problem:
 
 def _name_of_leftover(info: Path) -> str:
     try:
-        return normalise(files.facts_of(info)[0])
+        return normal_dist(files.facts_of(info)[0])
     except (OSError, ValueError):
         return ""
 

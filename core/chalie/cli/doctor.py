@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ..config import environment_key
+from ..names import OWN_DIST
 from . import exits
 from .lookup import disabled
 from .opening import opened
@@ -16,7 +17,7 @@ from .output import as_json, emit, pairs
 if TYPE_CHECKING:
     from ..host import Host
 
-__all__ = ["command", "few_examples", "lapsed", "notes"]
+__all__ = ["command", "examples_advice", "lapsed", "notes"]
 
 
 @click.command("doctor")
@@ -65,8 +66,8 @@ def command(context: click.Context, json_: bool) -> int:
     return exits.NOTHING if problems else exits.OK
 
 
-#: examples below which a tool is hardly found by meaning.
-_FEW = 3
+#: how many examples a tool should have: fewer are missed by meaning, more drown its name and summary.
+_FEWEST, _MOST = 6, 8
 _SHOWN = ("entry_point", "phase", "reason", "fix")
 
 
@@ -88,37 +89,49 @@ def notes(host: Host) -> list[dict[str, Any]]:
     ]
     for dist in host.upkeep.pending:
         found.append(_note(dist, "its files are still being written or read", "chalie index"))
-    found += few_examples(host)
+    found += examples_advice(host)
     installed = {row.name for row in host.snapshot.distributions() if row.state != "missing"}
     installed |= set(disabled(host))
     found += [
-        _note(dist, "known but not installed: it has settings that count again when it comes back", fix)
-        for dist in known(host)
+        _note(dist, f"known but not installed; kept until it comes back: {', '.join(kept)}", fix)
+        for dist, kept in known(host).items()
         if dist not in installed
         for fix in [f"chalie install {dist}"]
     ]
     return found
 
 
-def few_examples(host: Host) -> list[dict[str, Any]]:
-    """Return a line for each tool with fewer than three examples: it is hardly found by what people say."""
+def examples_advice(host: Host) -> list[dict[str, Any]]:
+    """Return a line for each tool with fewer than six or more than eight examples."""
     return [
-        _note(
-            item.dist,
-            f"{item.name} has {len(item.examples)} example{'s' if len(item.examples) > 1 else ''}, so search "
-            "by meaning will often miss it",
-            f"its author should give six to eight: examples() of {item.target}",
-        )
+        _note(item.dist, reason, f"its author should give six to eight: examples() of {item.target}")
         for _, item in host.snapshot.abilities()
-        if len(item.examples) < _FEW
+        if (reason := _examples(item.name, len(item.examples)))
     ]
 
 
-def known(host: Host) -> list[str]:
-    """Return every package that a person has set or enabled something for, installed or not."""
-    settled = {row.package for row in host.ledger.permissions.list()}
-    enabled = {row.dist for row in host.ledger.enabled.list(environment_key())}
-    return sorted((settled | enabled) - {"chalie"})
+def _examples(name: str, count: int) -> str:
+    has = f"{name} has {count} example{'s' if count != 1 else ''}"
+    if count < _FEWEST:
+        return f"{has}, so search by meaning will often miss it"
+    return f"{has}, so its name and summary count for little in search by meaning" if count > _MOST else ""
+
+
+def known(host: Host) -> dict[str, list[str]]:
+    """Return package -> what is kept of it, for each that a person has decided on or has yet to."""
+    ledger, environment = host.ledger, environment_key()
+    waiting = (hold for hold in host.holds.list() if hold.environment == environment)
+    kinds = {
+        "settings": (row.package for row in ledger.permissions.list()),
+        "enabled files": (row.dist for row in ledger.enabled.list(environment)),
+        "pins of what was allowed": (row.pin.dist for row in ledger.pins.list()),
+        "calls that wait for a person": (hold.dist for hold in waiting),
+    }
+    kept: dict[str, list[str]] = {}
+    for kind, dists in kinds.items():
+        for dist in sorted(set(dists) - {OWN_DIST}):
+            kept.setdefault(dist, []).append(kind)
+    return dict(sorted(kept.items()))
 
 
 def lapsed(host: Host, dist: str) -> bool:

@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from ..catalogue.installed import normalise
-from ..config import environment_key
+from ..config import environment_key, normal_dist
 from . import lookup
 from .completion import packages
 from .opening import opened
@@ -30,7 +29,7 @@ def command(context: click.Context, package: str | None, json_: bool) -> int:
     with opened(context) as host:
         rows = package_rows(host)
         if package is not None:
-            package = normalise(package)
+            package = normal_dist(package)
             rows = [row for row in rows if row["package"] == package]
             if not rows:
                 raise lookup.absent_package(host, package)

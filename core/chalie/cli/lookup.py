@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from ..catalogue.installed import GROUPS, normalise
-from ..config import import_paths
+from ..catalogue.installed import GROUPS
+from ..config import import_paths, normal_dist
 from ..errors import ChalieError
 
 if TYPE_CHECKING:
@@ -44,7 +44,7 @@ def tools(host: Host, word: str) -> tuple[Descriptor, ...]:
 
 def known_package(host: Host, word: str) -> DistributionRow | None:
     """Return the catalogue's row of an installed package, in whatever spelling; None for any other."""
-    row = host.snapshot.distribution(normalise(word))
+    row = host.snapshot.distribution(normal_dist(word))
     return row if row is not None and row.state != "missing" else None
 
 
@@ -66,7 +66,7 @@ def installed_version(dist: str) -> str | None:
             continue
         for name in names:
             stem, _, kind = name.rpartition(".")
-            if kind in ("dist-info", "egg-info") and normalise(stem.partition("-")[0]) == dist:
+            if kind in ("dist-info", "egg-info") and normal_dist(stem.partition("-")[0]) == dist:
                 return stem.partition("-")[2].partition("-")[0]
     return None
 
@@ -87,7 +87,7 @@ def foreign_groups(dist: str) -> list[str]:
 
 def absent_package(host: Host, word: str) -> ChalieError:
     """Return what to say of a package that the catalogue does not hold: why, and the next step."""
-    dist = normalise(word)
+    dist = normal_dist(word)
     if dist in disabled(host):
         return ChalieError(
             f"{dist} is disabled, so nothing of it is read",
@@ -125,7 +125,7 @@ def absent_tool(host: Host, word: str, *, what: str = "tool") -> ChalieError:
         state = row.reason if row.state == "missing" else f"{row.state}: {row.reason}"
         hint = f"chalie install {row.name}" if row.state == "missing" else "chalie doctor tells the fix"
         return ChalieError(f"{word} belongs to {row.name}: {state}", code="unknown-tool", hint=hint)
-    if what != "tool" and installed_version(normalise(word)) is not None:
+    if what != "tool" and installed_version(normal_dist(word)) is not None:
         return absent_package(host, word)
     hints = []
     near = nearest(word, [host.snapshot.exposed(item) for _, item in host.snapshot.abilities()])

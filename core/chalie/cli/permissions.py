@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING
 
 import click
 
-from ..catalogue.installed import normalise
+from ..config import normal_dist
 from ..errors import ChalieError
 from ..gate.display import escaped
-from ..pins import OWN, own_descriptors
+from ..names import OWN_DIST
+from ..pins import own_descriptors
 from . import exits, lookup
 from .completion import channels, packages, permissions
 from .opening import opened
@@ -86,7 +87,7 @@ def own_rows(host: Host, set_by_people: Sequence[Mapping[str, object]]) -> list[
             "setting": "internal",
             "until": None,
             "by": "host",
-            "installed": dist == OWN or host.snapshot.state(dist) == "ready",
+            "installed": dist == OWN_DIST or host.snapshot.state(dist) == "ready",
         }
         for channel in host.channels.values()
         if channel.name == channel.policy
@@ -162,7 +163,7 @@ def known(host: Host, dist: str, permission: str, *, force: bool) -> bool:
         ChalieError: it is installed and has no such tool or action; the message lists those it has.
     """
     tools = [item for item in own_descriptors().values() if item.dist == dist] or list(host.snapshot.of(dist))
-    if not tools or (dist != OWN and host.snapshot.state(dist) != "ready"):
+    if not tools or (dist != OWN_DIST and host.snapshot.state(dist) != "ready"):
         return False
     has = sorted({item.name for item in tools} | {each for item in tools for each, _ in item.permissions()})
     if permission in has:
@@ -237,7 +238,7 @@ def owner_of(host: Host, permission: str) -> str:
     name = permission.partition(".")[0]
     owners = sorted({found.dist for found in host.snapshot.owners(name)})
     if not owners and name in own_descriptors():
-        return OWN
+        return OWN_DIST
     if len(owners) == 1:
         return owners[0]
     if not owners:
@@ -267,4 +268,4 @@ def _policy(host: Host, channel: str) -> str:
 
 def _owner(package: str, permission: str) -> str:
     """Return a package's name as rows hold it; an MCP server's is its own spelling."""
-    return package if permission.startswith("_mcp_") else normalise(package)
+    return package if permission.startswith("_mcp_") else normal_dist(package)

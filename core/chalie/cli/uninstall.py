@@ -24,13 +24,12 @@ def command(context: click.Context, names: tuple[str, ...], yes: bool, verbose: 
 
     Exit code 1 if one of them is not installed; then none is touched.
     """
-    from ..catalogue.installed import normalise
-    from ..config import Config
+    from ..config import Config, normal_dist
     from .lookup import installed_version
     from .opening import existing_home
 
     token = Config.load(existing_home(context)).approver_token
-    absent = [name for name in names if installed_version(normalise(name)) is None]
+    absent = [name for name in names if installed_version(normal_dist(name)) is None]
     if absent:
         raise ChalieError(
             f"no package {' or '.join(absent)} is installed in this Python, so nothing was uninstalled",

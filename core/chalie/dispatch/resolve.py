@@ -11,7 +11,7 @@ from .state import TurnState
 
 __all__ = ["resolve"]
 
-_FIND_TOOLS: Final = ("chalie", "find_tools")
+_FIND_TOOLS: Final = (names.OWN_DIST, "find_tools")
 
 
 def resolve(state: TurnState, called: str) -> Descriptor | ToolResult:

@@ -15,6 +15,7 @@ from ..ledger import Ledger
 from ..ledger.hold import Hold
 from ..ledger.permissions import PermissionRow
 from ..ledger.pins import Pin
+from ..names import OWN_DIST, RESERVED
 from .admission import Admission, deciding, declined, refused, way_out
 from .asking import Asking
 from .drift import changes
@@ -27,9 +28,7 @@ __all__ = ["INTERNAL", "Admission", "Gate"]
 #: the host's own tools, by (distribution, name): no package and no name can claim a place here.
 INTERNAL: Final[frozenset[tuple[str, str]]] = frozenset(
     {
-        ("chalie", "find_tools"),
-        ("chalie", "find_skills"),
-        ("chalie", "read_result"),
+        *((OWN_DIST, name) for name in RESERVED),
         ("chalie-ability-memory", "memory"),
     }
 )
@@ -98,7 +97,7 @@ class Gate:
         if call.requires_approval:
             opinions = (*opinions, Verdict(call.dist, "opinion", "ask", "the tool itself asks for approval"))
         if call.must_ask:
-            limits = (*limits, _UNDERIVED)
+            limits = (*limits, _underived(call))
         return fold(row, internal, opinions, limits, channel.has_person)
 
     def sight(
@@ -238,3 +237,10 @@ class Gate:
             if now is not None and now.descriptor_hash == call.descriptor_hash:
                 self._ledger.pins.add(now, by=row.by)
         return row
+
+
+def _underived(call: Call) -> Verdict:
+    """Return the limit of a call whose action could not be told: in its ability's words, if it gave any."""
+    if not call.asked_because:
+        return _UNDERIVED
+    return Verdict(call.dist, "limit", "must_ask", call.asked_because, "classify")
