@@ -79,7 +79,8 @@ def _pin(pin: str, snapshot: Snapshot) -> Descriptor | None:
     if package in ("", OWN_DIST) and name in own_descriptors():
         return own_descriptors()[name]
     if package:
-        return snapshot.get(package, name)
+        # what was last known of an uninstalled package is kept, and is no tool
+        return None if snapshot.state(package) == "missing" else snapshot.get(package, name)
     owners = snapshot.resolve(name)
     return owners[0] if len(owners) == 1 else None
 
