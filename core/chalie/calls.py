@@ -98,6 +98,7 @@ class Call:
         destination: where the ability says an `external_send` lands (`Ability.destination`), or None.
         trusted: whether what its package declares may be believed: an installed package's may, since
             installing trusts its author with the account; of a server only where a person said so.
+        asked_because: why `must_ask` is set, in the ability's own words; empty where it gave none.
     """
 
     dist: str
@@ -114,6 +115,7 @@ class Call:
     files_hash: str = ""
     destination: str | None = None
     trusted: bool = True
+    asked_because: str = ""
 
     @property
     def lands_in_current_conversation(self) -> bool:

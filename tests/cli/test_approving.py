@@ -90,6 +90,10 @@ def test_a_declined_call_is_refused_at_once_until_it_is_taken_back(chalie: Chali
     assert chalie("decline", hold).code == exits.OK
     assert "code=declined" in chalie("call", *words).out
     assert f"chalie decline {hold} --undo" in chalie("explain", *words).out
+    anywhere = chalie("explain", *words[:2]).out
+    assert "in the conversation 'talk' this very call is refused at once: declined by token:phone" in anywhere
+    assert f"to let it be asked again: chalie decline {hold} --undo" in anywhere
+    assert "refused at once" not in chalie("explain", *words[:2], "--conversation", "another").out
     assert chalie("decline", hold, "--undo").code == exits.OK
     assert chalie("decline", hold, "--undo").code == exits.NOTHING
     asked(chalie, *words)
@@ -240,7 +244,10 @@ def test_a_policys_allow_counts_once_trusted_and_no_longer_when_its_files_change
     chalie("index")
     assert "not enabled" in chalie("trust", dist).err
     chalie("enable", dist)
-    assert "(does not count: chalie-policy-lax is not trusted)" in chalie("explain", "dice").out
+    assert (
+        "(does not count: chalie-policy-lax is not trusted; chalie trust chalie-policy-lax)"
+        in chalie("explain", "dice").out
+    )
     assert chalie("trust", dist).code == exits.OK
     assert chalie("explain", "dice").out.rstrip().endswith("= allow")
     assert chalie("call", "dice").code == exits.OK
@@ -255,3 +262,51 @@ def test_a_policys_allow_counts_once_trusted_and_no_longer_when_its_files_change
     assert [row["setting"] for row in rows] == ["trusted", "distrusted", "trusted"]
     changes = chalie("trail", "--event", "policy.changed", "--json").json
     assert [dist in row["detail"] for row in reversed(changes)] == [True, False]
+
+
+# what a tool prints
+
+LOUD = """
+from chalie import Ability, SideEffect, ToolResult
+
+class Loud(Ability):
+    actions = {"cry": SideEffect.WRITE}
+    def name(self): return "loud"
+    def summary(self): return "Cry out loud and say what was cried."
+    def examples(self): return ["cry out loud", "shout", "be loud", "make noise", "yell now", "cry for me"]
+    def search_tooltip(self): return "Crying out"
+    def parameters(self): return {"type": "object", "properties": {"text": {"type": "string"}}}
+    def classify(self, params):
+        print("while it is judged")
+        return "cry"
+    def run(self, params):
+        print("while it runs")
+        return ToolResult.ok("cried")
+"""
+
+
+@pytest.mark.usefixtures("approver")
+def test_what_a_tool_prints_is_no_part_of_the_json(
+    chalie: Chalie, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    site = tmp_path / "loud"
+    monkeypatch.syspath_prepend(str(site))
+    package = packages.Package(
+        dist="chalie-ability-loud",
+        files={"loud_tool.py": LOUD},
+        entry_points={packages.GROUP: {"loud": "loud_tool"}},
+    )
+    packages.install(site, package)
+    chalie("index")
+    explained = chalie("explain", "loud", "text=a", "--json")
+    assert [row["permission"] for row in explained.json] == ["loud.cry"]
+    assert "while it is judged" in explained.err
+    approved = chalie("approve", asked(chalie, "loud", "text=a"), "--json")
+    assert approved.json["state"] == "done" and "cried" in approved.json["result"]
+    assert "while it runs" in approved.err
+
+
+def test_explain_names_the_channel_that_was_probably_meant(chalie: Chalie) -> None:
+    done = chalie("explain", "dice", "--channel", "chta")
+    assert done.code == exits.USAGE and "did you mean chat?" in done.err
+    assert chalie("explain", "dice", "--channel", "web_search").code == exits.USAGE

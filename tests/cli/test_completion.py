@@ -49,6 +49,26 @@ def test_tab_looks_into_the_home_that_was_named(tmp_path: Path, home: Path) -> N
     assert not (tmp_path / "nowhere").exists()
 
 
+@pytest.mark.usefixtures("installed")
+@pytest.mark.parametrize("command", ["trust", "distrust"])
+def test_tab_offers_packages_to_trust(command: str) -> None:
+    assert offered(command, begun="chalie-ability-d") == ["chalie-ability-dice"]
+
+
+@pytest.mark.usefixtures("installed")
+def test_tab_offers_the_tool_to_explain_and_the_holds_there_are(chalie: Chalie, token: str) -> None:
+    assert offered("explain") == ["dice", "notes"]
+    assert offered("explain", "dice", "--channel", begun="c") == ["chat"]
+    assert offered("approve") == []
+    chalie("call", "dice")
+    (hold,) = chalie("holds", "--json").json
+    for command in ("approve", "decline", "holds"):
+        assert offered(command) == [hold["id"]]
+    chalie("decline", hold["id"])
+    assert offered("approve") == []
+    assert offered("decline", "--undo") == [hold["id"]]
+
+
 def test_tab_makes_no_home(home: Path) -> None:
     assert offered("call") == []
     assert not home.exists()

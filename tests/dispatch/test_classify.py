@@ -68,6 +68,30 @@ def test_a_classify_that_cannot_be_trusted_means_the_severest_class_and_a_person
     assert (call.permission, call.effect, call.must_ask) == ("judging", SideEffect.DESTRUCTIVE, True)
 
 
+def test_what_classify_raises_is_the_reason_that_people_see(
+    inside: Inside, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Judging, "said", ValueError("it speaks\nof  a place\udcff " + "x" * 400))
+    call = seen_by_gate(inside, Judging, {})
+    assert call.asked_because.startswith("it speaks of a place\\udcff xxx")
+    assert len(call.asked_because) == 200
+    decision = inside.gate.decide(call, CHAT)
+    (verdict,) = (each for each in decision.verdicts if each.value == "must_ask")
+    assert (verdict.author, verdict.reason) == (call.dist, call.asked_because)
+    monkeypatch.setattr(Judging, "said", RuntimeError())
+    assert seen_by_gate(inside, Judging, {}).asked_because == ""
+
+
+def test_a_secret_argument_is_not_in_that_reason(inside: Inside, monkeypatch: pytest.MonkeyPatch) -> None:
+    def classify(self: object, params: Any) -> str:
+        raise ValueError(f"{params['password']} is not a good one")
+
+    monkeypatch.setattr(Judging, "classify", classify)
+    monkeypatch.setattr(Judging, "properties", {"password": {"type": "string", "writeOnly": True}})
+    call = seen_by_gate(inside, Judging, {"password": "hunter2hunter2"})
+    assert call.must_ask and "hunter2" not in call.asked_because
+
+
 def test_a_classify_that_hangs_means_the_same(inside: Inside, monkeypatch: pytest.MonkeyPatch) -> None:
     import threading
 

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from chalie import ToolResult
 
 from .inside import Inside
 from .waiting import wait_until
@@ -90,7 +91,16 @@ class Judges(Base):
     actions = {"look": SideEffect.READ, "wipe": SideEffect.DESTRUCTIVE}
     def classify(self, params):
         if params.get("do") == "exit": os._exit(1)
+        if params.get("do") == "raise": raise ValueError("it speaks of a place")
         return params.get("do", "look")
+
+class Lands(Base):
+    called = "lands"
+    side_effect = SideEffect.EXTERNAL_SEND
+    def destination(self, params):
+        if params.get("do") == "exit": os._exit(1)
+        if params.get("do") == "raise": raise ValueError("nowhere")
+        return {"here": self.context.conversation, "odd": [1]}.get(params.get("do"), "elsewhere")
 
 def _tty():
     try:
@@ -245,6 +255,26 @@ def test_its_own_classify_runs_in_the_worker_too(inside: Inside, away: Any) -> N
     assert away.records[-1].permission == "judges.wipe"
     assert inside.call(away, "judges", {"do": "exit"}).code == "approval-pending"
     assert away.records[-1].permission == "judges"
+    assert inside.loaded == []
+
+
+def test_why_its_classify_raised_is_told(inside: Inside, package: Callable[[str, str], Any]) -> None:
+    turn = inside.turn(inside.add(package("away_package", PACKAGE).Judges))
+    call = inside.dispatcher.examine(turn, "judges", {"do": "raise"})
+    assert not isinstance(call, ToolResult)
+    assert (call.must_ask, call.asked_because) == (True, "it speaks of a place")
+
+
+@pytest.mark.parametrize(
+    ("do", "lands"), [("here", True), ("there", False), ("odd", False), ("raise", False), ("exit", False)]
+)
+def test_where_it_sends_to_is_computed_in_the_worker_too(
+    inside: Inside, package: Callable[[str, str], Any], do: str, lands: bool
+) -> None:
+    turn = inside.turn(inside.add(package("away_package", PACKAGE).Lands), conversation="talk")
+    call = inside.dispatcher.examine(turn, "lands", {"do": do})
+    assert not isinstance(call, ToolResult)
+    assert call.lands_in_current_conversation is lands
     assert inside.loaded == []
 
 

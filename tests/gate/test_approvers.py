@@ -31,6 +31,16 @@ ASK = """
     if facts.get("wait"):
         while not Path(facts["wait"]).exists():
             time.sleep(0.01)
+    if facts.get("settled"):
+        import threading
+        from chalie.gate.approvers import settled
+        event = threading.Event()
+        settled.set(event)
+        def watch():
+            while not Path(facts["settled"]).exists():
+                time.sleep(0.01)
+            event.set()
+        threading.Thread(target=watch, daemon=True).start()
     answer = TerminalApprover(**facts.get("options", {})).ask(view)
     print(answer.kind.value, answer.by, answer.until)
 """
@@ -79,6 +89,26 @@ def test_the_question_shows_what_the_yes_is_for(ask: Ask) -> None:
     assert '  | "to": "eve"\n  | "cc": ["bob"]\n  | "n": 1.0\n' in screen
     one.types("d\n")
     one.ends()
+
+
+def test_the_answers_are_explained_as_often_as_they_are_asked_for(ask: Ask) -> None:
+    one = ask(says="")
+    assert "the model says" not in one.reads("> ")
+    for _ in range(4):
+        one.types("?\n")
+        assert "from now on email.send on chat is not asked about" in one.reads("[d]eny > ").replace(
+            "\r\n", ""
+        )
+    one.types("once\n")
+    assert one.ends().splitlines()[-1].startswith("once ")
+
+
+def test_a_question_that_is_answered_elsewhere_is_taken_back(ask: Ask, tmp_path: Path) -> None:
+    one = ask(settled=str(tmp_path / "answered"))
+    one.reads("> ")
+    (tmp_path / "answered").touch()
+    one.reads("no answer is needed any more")
+    assert "TimeoutError: it was answered elsewhere, or too late" in one.fails()
 
 
 def test_what_must_be_asked_each_time_does_not_take_always(ask: Ask) -> None:

@@ -27,7 +27,8 @@ def test_an_explanation_lists_every_verdict_with_author_reason_and_source(ledger
         "",
         "  setting  allow     you: email is set to allow on chat, by terminal:ada"
         "  [permissions: chat chalie-ability-email email]",
-        "- setting  allow     guard: looks harmless (does not count: guard is not trusted)  [review_call]",
+        "- setting  allow     guard: looks harmless (does not count: guard is not trusted; "
+        "chalie trust guard)  [review_call]",
         "  limit    must_ask  guard: it leaves the house  [limit_call]",
         "  (- was heard and changed nothing)",
         "",

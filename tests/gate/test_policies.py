@@ -46,7 +46,7 @@ def test_an_allow_counts_only_from_a_trusted_policy(ledger: Ledger) -> None:
     assert (decision.setting, decision.reason) == (Setting.ALLOW, "looks harmless")
     (said,) = Policies(hooks).opinions(a_call())
     assert not said.counted
-    assert said.reason == "looks harmless (does not count: guard is not trusted)"
+    assert said.reason == "looks harmless (does not count: guard is not trusted; chalie trust guard)"
 
 
 def test_an_ask_and_a_limit_count_from_every_enabled_policy(ledger: Ledger) -> None:

@@ -12,9 +12,10 @@ import click
 from ..calls import AnswerKind
 from ..ledger.hold import ENDED
 from . import exits
+from .completion import open_holds
 from .holds import facts, shown
 from .opening import opened
-from .output import as_json, emit, note
+from .output import as_json, aside, emit, note
 from .proof import proven
 
 if TYPE_CHECKING:
@@ -28,7 +29,7 @@ _WAIT_S: Final = 10.0
 
 
 @click.command("approve")
-@click.argument("hold_id", metavar="ID")
+@click.argument("hold_id", metavar="ID", shell_complete=open_holds)
 @click.option("--always", is_flag=True, help="Also allow this permission from now on, on that channel.")
 @click.option(
     "--for", "minutes", type=click.IntRange(min=1), metavar="MINUTES", help="The same, for so long."
@@ -57,7 +58,8 @@ def command(
                 return exits.REFUSED
         until = None if minutes is None else datetime.now(UTC) + timedelta(minutes=minutes)
         kind = AnswerKind.ALWAYS if always else AnswerKind.ONCE if until is None else AnswerKind.UNTIL
-        hold = _ended(host, host.answer(hold.id, kind, until=until))
+        with aside():  # what the tool prints is no part of the answer
+            hold = _ended(host, host.answer(hold.id, kind, until=until))
         text = _result(host, hold)
     if json_:
         emit({**facts(hold), "result": text})

@@ -14,7 +14,17 @@ if TYPE_CHECKING:
     from ..catalogue.snapshot import Snapshot
     from ..config import Config
 
-__all__ = ["arguments", "channels", "packages", "permissions", "playbooks", "tools", "tools_and_packages"]
+__all__ = [
+    "arguments",
+    "channels",
+    "holds",
+    "open_holds",
+    "packages",
+    "permissions",
+    "playbooks",
+    "tools",
+    "tools_and_packages",
+]
 
 Completer = Callable[[click.Context, click.Parameter, str], list[CompletionItem]]
 
@@ -107,7 +117,28 @@ def _arguments(context: click.Context, _: Config, snapshot: Snapshot) -> Iterato
                 yield f"{key}=", str(schema.get("description", "")) if isinstance(schema, dict) else ""
 
 
+def _holds(_: click.Context, config: Config, __: Snapshot) -> Iterator[tuple[str, str]]:
+    yield from _waiting(config, ())
+
+
+def _open_holds(_: click.Context, config: Config, __: Snapshot) -> Iterator[tuple[str, str]]:
+    from ..ledger.hold import OPEN
+
+    yield from _waiting(config, OPEN)
+
+
+def _waiting(config: Config, states: tuple[str, ...]) -> Iterator[tuple[str, str]]:
+    from ..ledger import Ledger
+
+    if config.ledger_path.is_file():
+        with Ledger.open(config.ledger_path) as ledger:
+            for hold in ledger.holds.list(states=states):
+                yield hold.id, f"{hold.permission}: {hold.state}"
+
+
 tools = _completer(_tools)
+holds = _completer(_holds)
+open_holds = _completer(_open_holds)
 packages = _completer(_packages)
 tools_and_packages = _completer(_both)
 channels = _completer(_channels)

@@ -6,15 +6,16 @@ import click
 
 from ..calls import AnswerKind
 from . import exits
+from .completion import holds
 from .opening import opened
-from .output import note
+from .output import aside, note
 from .proof import proven
 
 __all__ = ["command"]
 
 
 @click.command("decline")
-@click.argument("hold_id", metavar="ID")
+@click.argument("hold_id", metavar="ID", shell_complete=holds)
 @click.option("--always", is_flag=True, help="Also deny this permission from now on, on that channel.")
 @click.option("--undo", is_flag=True, help="Let the declined call be asked again.")
 @click.pass_context
@@ -34,6 +35,8 @@ def command(context: click.Context, hold_id: str, always: bool, undo: bool) -> i
                 return exits.NOTHING
             click.echo(f"{hold.id}: {hold.permission} may be asked again")
             return exits.OK
-        host.answer(hold.id, AnswerKind.DECLINE_ALWAYS if always else AnswerKind.DECLINE)
+        with aside():
+            host.answer(hold.id, AnswerKind.DECLINE_ALWAYS if always else AnswerKind.DECLINE)
     click.echo(f"{hold.id}: {hold.permission} is declined" + (" from now on" if always else ""))
+    note(f"to let that call be asked again: chalie decline {hold.id} --undo")
     return exits.OK

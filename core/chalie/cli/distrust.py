@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import click
 
+from .completion import packages
 from .trust import changed
 
 __all__ = ["command"]
 
 
 @click.command("distrust")
-@click.argument("package")
+@click.argument("package", shell_complete=packages)
 @click.pass_context
 def command(context: click.Context, package: str) -> int:
     """Let the allow of PACKAGE's policies count no longer; what they limit still counts."""

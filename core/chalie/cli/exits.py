@@ -6,7 +6,19 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Final
 
-__all__ = ["EXITS", "FAILED", "INSTALLER", "INTERRUPTED", "NOTHING", "OK", "REFUSED", "SETUP", "USAGE", "of"]
+__all__ = [
+    "EXITS",
+    "FAILED",
+    "INSTALLER",
+    "INTERRUPTED",
+    "NOTHING",
+    "OK",
+    "REFUSED",
+    "SETUP",
+    "UNWRITTEN",
+    "USAGE",
+    "of",
+]
 
 OK: Final = 0
 NOTHING: Final = 1
@@ -15,6 +27,7 @@ SETUP: Final = 3
 REFUSED: Final = 4
 FAILED: Final = 5
 INSTALLER: Final = 6
+UNWRITTEN: Final = 7
 INTERRUPTED: Final = 130
 
 #: exit code -> what it tells, for people and for the reference page.
@@ -27,6 +40,7 @@ EXITS: Final[Mapping[int, str]] = MappingProxyType(
         REFUSED: "refused: the gate, a person or a missing authority said no",
         FAILED: "the tool ran, or was about to, and answered with an error",
         INSTALLER: "pip or uv failed, neither is there, or what was installed cannot be read",
+        UNWRITTEN: "what was to be printed could not be written, as to a full disk",
         INTERRUPTED: "interrupted from the keyboard",
     }
 )

@@ -7,10 +7,13 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ..errors import ChalieError
-from . import exits
+from ..gate.display import escaped
+from . import exits, lookup
 from .call import gathered
+from .completion import arguments as keys
+from .completion import channels, tools
 from .opening import opened
-from .output import as_json, emit
+from .output import as_json, aside, emit
 
 if TYPE_CHECKING:
     from ..calls import Call, Decision
@@ -21,9 +24,15 @@ __all__ = ["command"]
 
 
 @click.command("explain")
-@click.argument("name")
-@click.argument("arguments", nargs=-1, metavar="[KEY=VALUE]... [-]")
-@click.option("--channel", default="chat", show_default=True, help="The channel whose permissions apply.")
+@click.argument("name", shell_complete=tools)
+@click.argument("arguments", nargs=-1, metavar="[KEY=VALUE]... [-]", shell_complete=keys)
+@click.option(
+    "--channel",
+    default="chat",
+    show_default=True,
+    help="The channel whose permissions apply.",
+    shell_complete=channels,
+)
 @click.option("--principal", help="On whose behalf; default: the account.")
 @click.option("--conversation", help="The conversation the call belongs to.")
 @as_json
@@ -44,12 +53,13 @@ def command(
     """
     from ..gate.explain import explain
 
-    with opened(context) as host:
+    with opened(context) as host, aside():
+        channel = lookup.channel(host, channel, policy=True)
         turn = host.turn(channel, principal=principal, conversation=conversation, active=(name,))
         given = gathered(arguments) if arguments else None
         calls = _calls(host, turn, name, given)
         decided = [(call, host.gate.decide(call, turn.channel, complete=True)) for call in calls]
-        before = [_declined(host, call, turn) for call in calls]
+        before = [_declined(host, call) for call in calls]
     if json_:
         emit([_facts(call, decision) for call, decision in decided])
         return exits.OK
@@ -60,8 +70,8 @@ def command(
         if call.destination is not None:
             where = "the current one" if call.lands_in_current_conversation else "another one"
             click.echo(f"  what it sends lands in a conversation that is {where}")
-        if before[at]:
-            click.echo(f"  but this very call is refused at once: {before[at]}")
+        if (refused := before[at]) is not None:
+            click.echo(f"  but {escaped(refused)}")
     return exits.OK
 
 
@@ -99,14 +109,23 @@ def _calls(host: Host, turn: Turn, name: str, given: Any) -> list[Call]:
     ]
 
 
-def _declined(host: Host, call: Call, turn: Turn) -> str | None:
-    if call.arguments is None or call.conversation is None:
+def _declined(host: Host, call: Call) -> str | None:
+    """Say where this very call was declined: in its conversation, or in any where none was named."""
+    if call.arguments is None:
         return None
     for row in host.ledger.declined.list():
-        if (row.principal, row.permission) == (call.principal, call.permission) and (
-            host.ledger.declined.get(row.principal, row.scope, host.holds.digest(call, False))
-        ):
-            return f"declined by {row.by}; to let it be asked again: chalie decline {row.hold} --undo"
+        kind, _, where = row.scope.partition(":")
+        if (row.principal, row.permission) != (call.principal, call.permission):
+            continue
+        if call.conversation is not None and (kind, where) != ("conversation", call.conversation):
+            continue
+        digests = (host.holds.digest(call, secret) for secret in (False, True))
+        if any(host.ledger.declined.get(row.principal, row.scope, digest) for digest in digests):
+            place = f"the conversation {where!r}" if kind == "conversation" else "a turn of no conversation"
+            return (
+                f"in {place} this very call is refused at once: declined by {row.by}; "
+                f"to let it be asked again: chalie decline {row.hold} --undo"
+            )
     return None
 
 

@@ -9,8 +9,9 @@ import click
 
 from ..gate.display import arguments_lines, escaped, quoted
 from . import exits
+from .completion import holds as ids
 from .opening import opened
-from .output import as_json, emit, note, pairs, table
+from .output import as_json, emit, local, note, pairs, table
 
 if TYPE_CHECKING:
     from ..ledger.hold import Hold
@@ -19,7 +20,7 @@ __all__ = ["command", "facts", "shown"]
 
 
 @click.command("holds")
-@click.argument("hold_id", required=False, metavar="[ID]")
+@click.argument("hold_id", required=False, metavar="[ID]", shell_complete=ids)
 @click.option("--all", "ended", is_flag=True, help="Also those that were answered and have ended.")
 @click.option("--principal", help="Only this principal's.")
 @as_json
@@ -46,6 +47,8 @@ def command(
     elif holds:
         columns = ("id", "state", "permission", "package", "principal", "asked", "expires", "by")
         table(columns, [[_line(hold)[column] for column in columns] for hold in holds])
+        if any(hold.ended_at is None for hold in holds):
+            note("to answer: chalie approve ID, or chalie decline ID; chalie holds ID shows the arguments")
     else:
         note("nothing waits for an answer")
     return exits.OK if holds else exits.NOTHING
@@ -83,7 +86,8 @@ def shown(hold: Hold) -> None:
             ("call", hold.call_id),
         ]
     )
-    click.echo(f"the model says: {quoted(hold.model_says)}")
+    if hold.model_says:
+        click.echo(f"the model says: {quoted(hold.model_says)}")
     click.echo("arguments:" if hold.arguments else "arguments: none")
     for line in arguments_lines(hold.arguments):
         click.echo(f"  | {escaped(line)}")
@@ -119,4 +123,4 @@ def facts(hold: Hold) -> dict[str, Any]:
 
 
 def _local(seconds: float) -> str:
-    return datetime.fromtimestamp(seconds, UTC).astimezone().strftime("%Y-%m-%d %H:%M")
+    return local(datetime.fromtimestamp(seconds, UTC))

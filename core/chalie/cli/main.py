@@ -17,7 +17,12 @@ def main(words: list[str] | None = None) -> int:
     if words == ["--version"] or words == ["-V"]:
         from chalie import __version__
 
-        print(f"chalie {__version__}")
+        try:
+            print(f"chalie {__version__}", flush=True)
+        except OSError as error:
+            from .program import unwritten
+
+            return unwritten(error)
         return 0
     from .program import run
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import errno
 import importlib
 import os
 import sys
@@ -17,7 +19,7 @@ from ..errors import ChalieError
 from ..gate.display import escaped
 from . import exits
 
-__all__ = ["COMMANDS", "Program", "program", "run"]
+__all__ = ["COMMANDS", "Program", "program", "run", "unwritten"]
 
 #: command -> its one line in `chalie --help`. The file `cli/<command>.py` holds a click command `command`.
 COMMANDS: Final[Mapping[str, str]] = MappingProxyType(
@@ -115,6 +117,7 @@ def program(context: click.Context, home: Path | None) -> None:
 
 def run(words: list[str]) -> int:
     """Run one command line and return its exit code."""
+    _with_streams()
     try:
         answer: Any = program.main(args=words, prog_name="chalie", standalone_mode=False)
         sys.stdout.flush()
@@ -131,7 +134,32 @@ def run(words: list[str]) -> int:
         # The reader of our output has gone (`chalie trail | head`); Python must not complain at exit either.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return exits.OK
+    except OSError as error:
+        return unwritten(error)
     return answer if isinstance(answer, int) else exits.OK
+
+
+def _with_streams() -> None:
+    """Put nothing in the place of a stream that is closed, before a file of the home gets its number."""
+    while (number := os.open(os.devnull, os.O_RDWR)) <= 2:  # the lowest free one
+        os.set_inheritable(number, True)
+    os.close(number)
+    sys.stdout = sys.stdout or open(1, "w", encoding="utf-8", closefd=False)  # noqa: SIM115
+    sys.stderr = sys.stderr or open(2, "w", encoding="utf-8", closefd=False)  # noqa: SIM115
+
+
+def unwritten(error: OSError) -> int:
+    """Say that the output could not be written (a full disk, a closed one) and forget what is left of it.
+
+    Raises:
+        OSError: it was something else.
+    """
+    if error.errno not in (errno.ENOSPC, errno.EDQUOT, errno.EIO, errno.EBADF) or error.filename is not None:
+        raise error
+    with contextlib.suppress(OSError, ValueError):  # Python writes out what is left when it ends
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    click.echo(f"chalie: the output could not be written: {error.strerror}", err=True)
+    return exits.UNWRITTEN
 
 
 def report(error: ChalieError) -> None:

@@ -7,6 +7,7 @@ import click
 from ..config import environment_key
 from ..errors import ChalieError
 from . import exits
+from .completion import packages
 from .enable import powers, row
 from .opening import opened
 from .proof import proven
@@ -15,7 +16,7 @@ __all__ = ["changed", "command"]
 
 
 @click.command("trust")
-@click.argument("package")
+@click.argument("package", shell_complete=packages)
 @click.pass_context
 def command(context: click.Context, package: str) -> int:
     """Let the allow of PACKAGE's policies count, with exactly the files it has now.

@@ -12,6 +12,7 @@ from ..calls import Call, CallRecord, HoldView, SideEffect
 from ..catalogue.descriptor import Descriptor
 from ..envelope import render
 from ..errors import ChalieError, DescribeFailed, LedgerUnavailable
+from ..names import OWN_DIST
 from ..result import ToolResult
 from .arguments import Prepared, copied, expanded, prepare, take_injected
 from .background import Background
@@ -51,8 +52,6 @@ __all__ = ["Dispatcher"]
 #: calls of `acall` that may be on their way to the gate or to their end at once, besides those that wait
 #: for a person (the gate bounds these) or were given up, up to four times as many together.
 ROAD_THREADS: Final = 64
-
-_HOST: Final = "chalie"
 
 
 class Dispatcher:
@@ -204,9 +203,9 @@ class Dispatcher:
         own = descriptor.key not in state.internal
         if descriptor.classifies and own:
             classify = self._maker.asker(state, descriptor, copied(whole), "classify")
-            permission, effect, must_ask = derived(descriptor, classify)
+            permission, effect, must_ask, why = derived(descriptor, classify, whole)
         else:
-            permission, effect, must_ask = declared(descriptor, whole)
+            permission, effect, must_ask, why = declared(descriptor, whole)
         destination = None
         if descriptor.locates and own and effect is SideEffect.EXTERNAL_SEND:
             destination = located(self._maker.asker(state, descriptor, copied(whole), "destination"))
@@ -225,6 +224,7 @@ class Dispatcher:
             must_ask,
             "" if package is None else package.files_hash,
             destination,
+            asked_because=why,
         )
 
     def examine(self, state: TurnState, name: str, arguments: Any = None) -> Call | ToolResult:
@@ -247,7 +247,7 @@ class Dispatcher:
 
     def _handles_for(self, descriptor: Descriptor) -> Handles | None:
         """Return what expands handles; None for the host's own tools, which take them as they are."""
-        return None if descriptor.dist == _HOST else self._handles
+        return None if descriptor.dist == OWN_DIST else self._handles
 
     def run_hold(self, hold_id: str) -> str | None:
         """Run an approved hold and return its envelope, which also goes to the conversation's inbox.
@@ -356,7 +356,7 @@ class Dispatcher:
         if arguments is None:
             holds.void(hold, "its secret arguments are not there any more")
             return None
-        handles = has_handle(arguments) and descriptor.dist != _HOST
+        handles = has_handle(arguments) and descriptor.dist != OWN_DIST
         try:
             if handles:
                 flight.whole = expanded(descriptor, arguments, self._handles, state.principal)

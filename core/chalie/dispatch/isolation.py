@@ -46,6 +46,10 @@ class LoadFailed(Exception):
     """The package could not be imported in its worker; the text says why, for the trail."""
 
 
+class Unclassified(Exception):
+    """An ability's `classify` or `destination` raised in its worker; the text is what it raised."""
+
+
 class Workers:
     """The worker processes of a host, by package.
 
@@ -122,9 +126,12 @@ class Workers:
             try:
                 worker.load(descriptor.target, self._start_s)
                 request = {"op": what, "params": params, "target": descriptor.target}
-                return worker.ask(request, context, limit_s, token).get("said")
+                answer = worker.ask(request, context, limit_s, token)
             except _Died as died:
                 raise LoadFailed(str(died)) from died
+            if answer.get("why"):
+                raise Unclassified(str(answer["why"]))
+            return answer.get("said")
 
     def close(self) -> None:
         """End every worker."""

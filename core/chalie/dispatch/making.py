@@ -103,7 +103,9 @@ class Maker:
                 ability = cls().bind(context)
                 asked = ability.classify if what == "classify" else ability.destination
                 return asked(ability.arguments_for(arguments))
-            except BaseException:  # whatever it is, it names no action and no destination
+            except Exception:
+                raise  # it names no action and no destination, and may say why
+            except BaseException:  # such as SystemExit
                 return None
 
         return lambda: self._pool.submit(ask).result(ASK_S, token)

@@ -31,6 +31,7 @@ from ..ability import Ability
 from ..envelope import body_text
 from ..errors import ChalieError
 from ..result import ToolResult
+from .classify import said
 from .refusals import Ended, described
 from .run import failed, judged
 
@@ -170,7 +171,10 @@ class _Worker:
             if request["op"] in ("classify", "destination"):
                 ability = cls().bind(context)
                 asked = ability.classify if request["op"] == "classify" else ability.destination
-                return {"said": asked(ability.arguments_for(request["params"]))}
+                try:
+                    return {"said": asked(ability.arguments_for(request["params"]))}
+                except Exception as error:
+                    return {"failed": described(error), "why": said(error)}
             return {"ended": encoded(self._run(request["name"], cls, request["params"], context))}
         finally:
             self.call = None

@@ -83,7 +83,8 @@ class TerminalApprover:
 
     def _answer(self, tty: int, hold: HoldView, deadline: float) -> AnswerKind:
         question = "[o]nce  [d]eny" if hold.must_ask else "[o]nce  [a]lways  [d]eny"
-        for _ in range(_TRIES):
+        tries = _TRIES
+        while tries:
             _write(tty, f"{question} > ")
             line = _line(tty, deadline)
             if line is None:
@@ -95,6 +96,11 @@ class TerminalApprover:
             if not line:
                 _write(tty, "\nno answer: denied\n")
                 return AnswerKind.DECLINE
+            if line.strip() == "?":
+                width = os.get_terminal_size(tty).columns or _COLUMNS
+                _write(tty, "\n".join(answer_lines(hold, width)) + "\n")
+                continue
+            tries -= 1
             kind = _ANSWERS.get(line.strip().lower())
             if kind is AnswerKind.ALWAYS and hold.must_ask:
                 _write(tty, "this has to be asked each time\n")
@@ -145,7 +151,8 @@ def prompt_lines(hold: HoldView, width: int) -> Iterator[str]:
     for fact in facts:
         yield from wrapped(fact, width, "  ")
     # quoted: what the model says about its own call is a claim, and must look like one
-    yield from wrapped(f"the model says: {quoted(hold.model_says)}", width, "  ")
+    if hold.model_says:
+        yield from wrapped(f"the model says: {quoted(hold.model_says)}", width, "  ")
     if not hold.arguments:
         yield "  arguments: none"
         return
@@ -157,6 +164,18 @@ def prompt_lines(hold: HoldView, width: int) -> Iterator[str]:
             yield piece
     if shown > _LONG:
         yield f"  ({len(hold.arguments)} arguments on {shown} lines; scroll up to see all of them)"
+
+
+def answer_lines(hold: HoldView, width: int) -> Iterator[str]:
+    """Give the lines that say what each answer does."""
+    yield from wrapped("once: this call runs, with these arguments", width, "  ")
+    if hold.must_ask:
+        yield from wrapped("(always is no answer: this has to be asked each time)", width, "  ")
+    else:
+        allowed = f"{escaped(hold.permission)} on {escaped(hold.channel)}"
+        yield from wrapped(f"always: it runs, and from now on {allowed} is not asked about", width, "  ")
+    yield from wrapped("deny: it does not run, and is not asked again in this conversation", width, "  ")
+    yield from wrapped("anything else is asked again, and counts as deny the third time", width, "  ")
 
 
 def _write(tty: int, text: str) -> None:

@@ -140,7 +140,7 @@ class Policies:
                 counted = value.setting == "ask" or self._trusted(author)
                 reason = _reason(value.reason)
                 if not counted:
-                    reason += f" (does not count: {author} is not trusted)"
+                    reason += f" (does not count: {author} is not trusted; chalie trust {author})"
                 opinions.append(Verdict(author, "opinion", value.setting, reason, hook, counted))
             elif hook == "limit_call" and type(value) is Limit and value.kind in ("deny", "must_ask"):
                 limits.append(Verdict(author, "limit", value.kind, _reason(value.reason), hook))
@@ -309,6 +309,7 @@ def _with_own_arguments(call: Call) -> Call:
         call.files_hash,
         call.destination,
         call.trusted,
+        call.asked_because,
     )
 
 
