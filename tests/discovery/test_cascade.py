@@ -5,6 +5,7 @@ import threading
 from collections.abc import Callable
 from pathlib import Path
 
+import attrs
 import pytest
 from chalie.calls import Sight
 from chalie.discovery.cascade import Cascade, Item
@@ -377,3 +378,30 @@ def test_many_threads_may_ask_one_cascade(cascade: Make) -> None:
     for thread in threads:
         thread.join()
     assert len(answers) == 8 and all(answer == answers[0] for answer in answers)
+
+
+def test_what_lies_too_far_is_no_answer_whatever_else_is_granted(
+    cascade: Make, embedder: Embedder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    entry = "is it going to rain tomorrow in the city"
+    some = cascade(*SOME)
+    assert names_of(some, entry)[0] == "weather"
+    monkeypatch.setattr(embedder, "refusal", attrs.evolve(embedder.refusal, farthest=0.1))
+    assert only_miss(some, entry).reason == "no-match"
+
+
+def test_the_more_tools_there_are_the_nearer_an_answer_has_to_lie(
+    published: Publish, embedder: Embedder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    entry = "is it going to rain tomorrow in the city"
+    few = Cascade(published(SOME), lambda: embedder)
+    more = [ability(f"file_{number}", f"Rename file number {number}.") for number in range(300)]
+    many = Cascade(published([*SOME, *more]), lambda: embedder)
+    monkeypatch.setattr(embedder, "refusal", attrs.evolve(embedder.refusal, crowd=0.8))
+    assert names_of(few, entry)[0] == "weather"
+    assert only_miss(many, entry).reason == "no-match"
+
+
+def test_in_words_the_model_does_not_know_one_has_to_be_there(cascade: Make) -> None:
+    some = cascade(WEATHER, ability("wetter_heute", "Das Wetter in einer Stadt."))
+    assert names_of(some, "wie wird das wetter morgen frueh") == ["wetter_heute"]

@@ -138,7 +138,7 @@ class Evidence:
             return np.zeros(len(rows), np.float32)
         flat = (starts - (ends - sizes)).repeat(sizes)
         flat += np.arange(ends[-1])
-        carried = self._keys[flat]
+        carried = self._keys.take(flat)
         same, places = _shared(asked, carried)
         owners = ends.searchsorted(same, "right")
         found = np.bincount(owners, self._scores[flat[same]] * weights[places], len(rows))

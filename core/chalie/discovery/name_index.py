@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 import tempfile
 import threading
@@ -26,7 +27,9 @@ __all__ = ["FOLDER", "Kind", "NameIndex", "Names", "aligned", "edit_distance", "
 Kind = Literal["ability", "playbook"]
 FOLDER: Final = "names"
 
-_FORMAT: Final = "1"
+_FORMAT: Final = "2"
+#: the most segments and letters a name of each kind has: an entry of more of them names nothing.
+LONGEST: Final = "longest.json"
 #: written before every term, so that one index serves both kinds.
 _MARKS: Final = {"ability": "a", "playbook": "p"}
 #: an entry with more content words than this is no name; names have fewer.
@@ -35,6 +38,7 @@ _MOST_WORDS: Final = 12
 _MOST_LETTERS: Final = 160
 _PREFIX: Final = 3
 _PROPOSED: Final = 200
+_FEW: Final = 64
 _WRITER_BYTES: Final = 16_000_000
 
 
@@ -55,16 +59,22 @@ class NameIndex:
         place.mkdir()
         index = tantivy.Index(_schema(), path=str(place))
         writer = index.writer(_WRITER_BYTES, 1)
+        longest = {kind: [0, 0] for kind in _MARKS}
         for kind, number, name in _named(snapshot):
+            segments = names.segments(name)
+            # a script that sets no words apart may hold any number of them in one segment
+            count = _MOST_WORDS if any(map(is_unspaced, segments)) else len(segments)
+            longest[kind] = [max(longest[kind][0], count), max(longest[kind][1], len(_letters(name)))]
             document = tantivy.Document()
             document.add_unsigned("id", number)
-            document.add_text("parts", " ".join(sorted(_parts(names.segments(name), kind))))
+            document.add_text("parts", " ".join(sorted(_parts(segments, kind))))
             letters = _letters(name)
             document.add_text("letters", letters)
             document.add_text("grams", " ".join(_grams(letters, kind)))
             writer.add_document(document)
         writer.commit()
         writer.wait_merging_threads()
+        (place / LONGEST).write_text(json.dumps(longest), "utf-8")
         # a reader never writes: what only a writer needs goes
         for leftover in place.glob(".*.lock"):
             leftover.unlink()
@@ -131,6 +141,7 @@ class Names:
         self._generation = generation
         self._lock = threading.Lock()
         self._opened: tuple[tantivy.Index, tantivy.Schema] | None = None
+        self._longest: dict[str, tuple[int, int]] = {}
 
     def aligned(self, words: Sequence[str], kind: Kind) -> list[int]:
         """Return the ids of every name that may hold all the words; the caller still compares.
@@ -143,6 +154,8 @@ class Names:
         if not 0 < len(words) <= _MOST_WORDS:
             return []
         index, schema = self._index()
+        if len({stem(word) for word in words}) > self._longest[kind][0]:
+            return []
         searcher = index.searcher()
         must = []
         for word in dict.fromkeys(words):
@@ -167,6 +180,8 @@ class Names:
         import tantivy
 
         index, schema = self._index()
+        if len(letters) - edits > self._longest[kind][1]:
+            return []
         grams = _grams(letters, kind)
         # one edit changes at most three triples, a swap of neighbours four
         least = max(1, len(grams) - 4 * edits)
@@ -191,6 +206,8 @@ class Names:
     def _open(self) -> tuple[tantivy.Index, tantivy.Schema]:
         place = self._generation.verified(FOLDER)
         try:
+            known = json.loads((place / LONGEST).read_bytes())
+            self._longest = {kind: (int(known[kind][0]), int(known[kind][1])) for kind in _MARKS}
             try:
                 index = _opened(place)
             except ValueError as error:
@@ -213,10 +230,14 @@ class Names:
         self, searcher: tantivy.Searcher, query: tantivy.Query, limit: int | None, stored: bool = False
     ) -> list[tuple[int, str]]:
         try:
-            size = searcher.num_docs if limit is None else min(limit, searcher.num_docs)
+            total = searcher.num_docs
+            size = min(limit or _FEW, total)
             if not size:
                 return []
             places = [place for _, place in searcher.search(query, size, count=False).hits]
+            if limit is None and len(places) == size < total:
+                # room for every name is made beforehand, which costs more than the search; few need it
+                places = [place for _, place in searcher.search(query, total, count=False).hits]
             numbers = [int(value or 0) for value in searcher.fast_field_values("id", places)]
             texts = [searcher.doc(place)["letters"][0] if stored else "" for place in places]
         except Exception as error:  # as above

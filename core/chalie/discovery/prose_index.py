@@ -37,7 +37,7 @@ EXACT_ROWS: Final = 3_000
 _GRAPH_LINKS: Final = 16
 #: how widely a graph is searched while it is built and when it is asked: as little as keeps 98 in a hundred
 #: of the ten nearest. Measured at 10,000 and at 100,000 rows, where many are nearly alike.
-_GRAPH_WIDTHS: Final = ((20_000, 64, 96), (10**9, 96, 256))
+_GRAPH_WIDTHS: Final = ((20_000, 64, 64), (10**9, 96, 256))
 #: unit vectors of some 500 columns hold values about 0.05; eight bits are spent on up to 1 / _GRAPH_SCALE.
 _GRAPH_SCALE: Final = 4.0
 #: rows more than are asked for, since the graph's eight bits misplace a few.
@@ -311,6 +311,9 @@ class _Opened:
             from usearch.index import Index
 
             self._graph = Index.restore(str(graph), view=True)
+            # as numbers the processor multiplies at once, where that takes some 40 MB at most
+            if len(self.ids) <= _GRAPH_WIDTHS[0][0]:
+                self._rows = self._rows.astype(np.float32)
             self._graph.expansion_search = next(
                 width for most, _, width in _GRAPH_WIDTHS if len(self.ids) <= most
             )
@@ -356,7 +359,7 @@ class _Opened:
         # the graph proposes by rounded distances; the exact ones order and choose
         found = self._graph.search(_eight_bits(vector), min(count + _GRAPH_MORE, len(self.ids))).keys
         rows = found.astype(np.int64)
-        cosines = self._rows[rows].astype(np.float32) @ vector
+        cosines = self._rows.take(rows, axis=0).astype(np.float32, copy=False) @ vector
         order = (-cosines).argsort(kind="stable")[:count]
         return rows[order], cosines[order]
 
