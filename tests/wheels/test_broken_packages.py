@@ -5,10 +5,10 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 from chalie.cli.exits import NOTHING, OK
+from chalie.envelope import parse
 
 from tests.support import packages
 from tests.support import wheels as building
@@ -18,7 +18,7 @@ WAYS = {
     "syntax": ("this is not Python", "syntax"),
     "raising": ("raise RuntimeError('no such luck')", "no such luck"),
     "leaving": ("raise SystemExit(3)", "SystemExit"),
-    "sleeping": ("import time; time.sleep(60)", ""),
+    "sleeping": ("import time; time.sleep(60)", "the import did not finish within 2 s"),
 }
 
 
@@ -70,11 +70,13 @@ def test_doctor_names_each_with_distribution_entry_point_phase_reason_and_fix(
 
 
 def test_a_call_of_one_that_was_set_aside_says_so_and_not_that_it_is_unknown(
-    environment: dict[str, str], tmp_path: Path
+    environment: dict[str, str],
 ) -> None:
     done = run(environment, "call", "raising")
-    assert "code=quarantined" in done.stdout
-    assert "doctor" in done.stdout or "chalie" in done.stdout
+    frame = parse(done.stdout.rstrip("\n"))
+    assert (frame.status, frame.code) == ("error", "quarantined")
+    assert "its package chalie-ability-raising could not be read safely" in frame.body
+    assert frame.hint is not None and "chalie doctor" in frame.hint
 
 
 def test_each_can_be_disabled_without_being_imported(environment: dict[str, str]) -> None:
