@@ -140,3 +140,44 @@ def test_the_abilities_of_the_pages_are_described_without_a_complaint(tmp_path: 
     for ability in abilities:
         facts(ability, dist="shown", dist_version="1", target="shown:Shown")
         assert 6 <= len(ability.examples()) <= 8
+
+
+def test_the_policy_of_its_page_decides_as_the_page_says(
+    home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Made a package, enabled, and trusted, as the page has it."""
+    import tomllib
+
+    from chalie.cli.main import main
+    from chalie.config import Config
+    from chalie.ledger import Ledger
+
+    page = ROOT / "docs" / "writing-a-policy.md"
+    project = tomllib.loads(blocks(page, "toml")[0])
+    site = tmp_path / "site"
+    packages.install(site, packages.ability_package("looker", facts={"side_effect": packages.READ}))
+    wiper = packages.ability_package("wiper", facts={"side_effect": packages.Raw("SideEffect.DESTRUCTIVE")})
+    packages.install(site, wiper)
+    policy = packages.Package(
+        dist=project["project"]["name"],
+        files={"chalie_policy_careful.py": blocks(page, "python")[0]},
+        entry_points=project["project"]["entry-points"],
+    )
+    packages.install(site, policy)
+    monkeypatch.syspath_prepend(str(site))
+
+    def ends(*words: str) -> str:
+        assert main(list(words)) == 0
+        return capsys.readouterr().out.rstrip().rsplit("\n", 1)[-1]
+
+    ends("index")
+    config = Config.load(home)
+    with Ledger.open(config.ledger_path) as ledger:
+        monkeypatch.setenv("CHALIE_APPROVER_TOKEN", token := ledger.approvers.add("phone", by="test"))
+    said = []
+    for step in ((), ("enable", policy.dist), ("trust", policy.dist)):
+        if step:
+            monkeypatch.setenv("CHALIE_APPROVER_TOKEN", token)
+            ends(*step)
+        said.append((ends("explain", "looker"), ends("explain", "wiper")))
+    assert said == [("= ask", "= ask"), ("= ask", "= deny"), ("= allow", "= deny")]

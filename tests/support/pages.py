@@ -36,6 +36,45 @@ call's id. After a crash the first stands alone: the call began, and how it ende
 """
 
 
+_BYPASSES = """\
+Ways past a gate that were reported for tools like these, and variants of them. Each is a test that goes down
+the whole road: dispatcher, gate, a person, and the tools of `chalie-ability-workspace` in a folder beside
+which nothing may change. They stand in `tests/gate/bypass/`, a file for each kind; to add one, add a line.
+"""
+_EXPECTED = {
+    "allow": "runs unasked",
+    "ask": "a person is asked",
+    "always": "asked whatever rows allow",
+    "refused": "refused even after a yes",
+}
+_KINDS = {
+    "command": "lines for `bash` that look harmless, or like something else",
+    "path": "links, `..`, other spellings, places that others run or obey",
+    "argument": "arguments that change what a call means",
+    "name": "names that look like another tool's",
+    "timing": "what changes between the question and the run",
+}
+
+
+def bypasses() -> str:
+    """Return the page that counts the corpus of bypasses."""
+    from tests.gate.bypass_corpus import counts
+
+    found = counts()
+    rows = [
+        (f"`{kind}`", what, *(found[kind, expect] for expect in _EXPECTED), _of(found, kind))
+        for kind, what in _KINDS.items()
+    ]
+    sums = (sum(count for (_, each), count in found.items() if each == expect) for expect in _EXPECTED)
+    rows.append(("all", "", *sums, sum(found.values())))
+    table = _table(("kind", "what it tries", *_EXPECTED.values(), "cases"), rows)
+    return "\n".join(["# Bypasses that are tests\n", _MADE, _BYPASSES, table])
+
+
+def _of(found: Mapping[tuple[str, str], int], kind: str) -> int:
+    return sum(count for (each, _), count in found.items() if each == kind)
+
+
 def command_line() -> str:
     """Return the page of commands, options and exit codes."""
     from chalie.cli.exits import EXITS
@@ -106,10 +145,16 @@ def _table(columns: Iterable[str], rows: Iterable[Iterable[object]]) -> str:
 
 def pages() -> Mapping[str, str]:
     """Return file name -> text of every page that is made from the code."""
-    return {"command-line.md": command_line(), "error-codes.md": error_codes(), "events.md": events()}
+    return {
+        "bypasses.md": bypasses(),
+        "command-line.md": command_line(),
+        "error-codes.md": error_codes(),
+        "events.md": events(),
+    }
 
 
 if __name__ == "__main__":
+    sys.path.insert(0, str(ROOT))
     for file, text in pages().items():
         (DOCS / file).write_text(text, encoding="utf-8")
         sys.stdout.write(f"{DOCS / file}\n")

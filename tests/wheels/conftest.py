@@ -63,6 +63,16 @@ def without_pip(shared: Path, wheels: Path) -> Path:
     return _once(shared / "without-pip", make)
 
 
+@pytest.fixture(scope="session")
+def watched(shared: Path, wheels: Path) -> Path:
+    """The interpreter of an environment with the host, into which a person installs tools and a policy."""
+
+    def make(folder: Path) -> None:
+        building.environment(folder, "chalie[standard]", find_links=wheels, pip=True)
+
+    return _once(shared / "watched", make)
+
+
 def _once(folder: Path, make: Callable[[Path], None]) -> Path:
     with FileLock(f"{folder}.lock"):
         done = folder / ".complete"
