@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 import sys
 import time
@@ -13,6 +14,7 @@ from chalie.envelope import parse
 from tests.support import packages
 from tests.support import wheels as building
 from tests.support.agent import Agent
+from tests.support.terminal import at_terminal
 
 Start = Callable[..., Agent]
 
@@ -109,3 +111,63 @@ def test_an_edited_editable_package_is_refused_until_the_host_restarts(
     with agent(project) as restarted:
         assert eventually(lambda: restarted.finds("dice") == ["dice"])
         assert parse(restarted.call("dice")).body == "2"
+
+
+def chalie(target: Path, tmp_path: Path, *words: str) -> None:
+    """Run a command line on the agent's home in a process of its own, with the owner at a terminal."""
+    env = building.clean_environment(tmp_path / "home", PYTHONPATH=str(target))
+    done = at_terminal([sys.executable, "-m", "chalie.cli.main", *words], env=env)
+    assert done.code == 0, done.screen
+
+
+def missed(running: Agent, entry: str) -> list[tuple[str, str]]:
+    """Search in the current turn; return what was not found, with the reason."""
+    body = json.loads(parse(running.call("find_tools", query=[entry])).body)
+    return [(row["entry"], row["reason"]) for row in body["not_found"]]
+
+
+def test_a_deny_that_another_process_sets_hides_a_tool_from_the_next_search_of_a_running_host(
+    agent: Start, target: Path, tmp_path: Path
+) -> None:
+    put(target, tmp_path / "links", version(1))
+    with agent() as running:
+        assert eventually(lambda: running.finds("dice") == ["dice"])
+        chalie(target, tmp_path, "permissions", "set", "chat", "dice", "deny")
+        # in the very turn that is open, and in the next one
+        assert missed(running, "dice") == [("dice", "hidden")]
+        assert parse(running.call("dice")).code == "permission-denied"
+        assert running.finds("dice") == [] and missed(running, "do the thing") != []
+        chalie(target, tmp_path, "permissions", "set", "chat", "dice", "ask")
+        assert running.finds("dice") == ["dice"]
+
+
+def test_a_package_quarantined_while_a_host_runs_is_gone_from_its_searches(
+    agent: Start, target: Path, tmp_path: Path
+) -> None:
+    put(target, tmp_path / "links", version(1))
+    with agent() as running:
+        assert eventually(lambda: running.finds("dice") == ["dice"])
+        broken = packages.ability_package("dice", version="2.0", before="raise RuntimeError('no such luck')")
+        put(target, tmp_path / "links", broken)
+        assert eventually(
+            lambda: not running.finds("dice") and missed(running, "dice")[0][1] == "unavailable"
+        )
+        assert eventually(lambda: code_of_new_turn(running) == "quarantined")
+
+
+def code_of_new_turn(running: Agent) -> str | None:
+    running.turn()
+    return code(running)
+
+
+def test_a_package_that_the_command_line_disables_is_gone_from_a_running_host(
+    agent: Start, target: Path, tmp_path: Path
+) -> None:
+    put(target, tmp_path / "links", version(1))
+    with agent() as running:
+        assert eventually(lambda: running.finds("dice") == ["dice"])
+        chalie(target, tmp_path, "disable", "chalie-ability-dice")
+        assert eventually(lambda: running.finds("dice") == [])
+        assert parse(running.call("dice")).status == "error"
+        chalie(target, tmp_path, "enable", "chalie-ability-dice")
+        assert eventually(lambda: running.finds("dice") == ["dice"])
