@@ -7,7 +7,7 @@ import json
 import subprocess
 import sys
 import zipfile
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 import pytest
@@ -144,24 +144,81 @@ def circle(graph: dict[str, set[str]]) -> list[str] | None:
     return None
 
 
+#: rooms that the map has and that are still to be built.
+LATER = frozenset({"mcp", "authoring", "testing"})
+#: folders of `tests` that mirror no room.
+BESIDE = frozenset({"benchmarks", "support", "wheels"})
+
+
+def tracked() -> list[Path]:
+    """Return the paths of the checkout's files, below its root; in an unpacked archive all there are."""
+    listed = subprocess.run(
+        ["git", "ls-files", "--cached", "--others", "--exclude-standard"],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    if listed.stdout:
+        return [Path(line) for line in listed.stdout.splitlines() if (ROOT / line).exists()]
+    found = (path.relative_to(ROOT) for path in ROOT.rglob("*") if path.is_file())
+    built = {"__pycache__", "dist", "build"}
+    return [
+        path for path in found if not any(part in built or part.startswith(".") for part in path.parts[:-1])
+    ]
+
+
+def children(paths: Iterable[Path], folder: Path, *, folders_only: bool = False) -> set[str]:
+    """Return the names of what lies directly in a folder."""
+    inside = [path.relative_to(folder) for path in paths if path.is_relative_to(folder)]
+    return {path.parts[0] for path in inside if len(path.parts) > 1 or not folders_only}
+
+
 def test_the_rooms_are_those_of_the_map() -> None:
-    found = {
-        path.stem
-        for path in CORE.iterdir()
-        if path.suffix == ".py" or (path.is_dir() and any(path.glob("*.py")))
-    }
-    assert found - {"__init__"} <= set(RANK)
+    found = children(tracked(), Path("core/chalie")) - {"__init__.py", "py.typed"}
+    rooms = {name.removesuffix(".py") for name in found}
+    assert not rooms - set(RANK), "no rooms of the map"
+    assert not set(RANK) - rooms - LATER, "rooms of the map that are not there"
+
+
+def test_a_stray_room_would_be_noticed() -> None:
+    stray = [Path("core/chalie/ledger/ledger.py"), Path("core/chalie/stray/deep/notes.txt"), Path("x.py")]
+    assert children(stray, Path("core/chalie")) - set(RANK) == {"stray"}
+
+
+def test_a_room_has_no_rooms_of_its_own() -> None:
+    deep = [path for path in tracked() if path.is_relative_to("core/chalie") and len(path.parts) > 4]
+    assert deep == []
+
+
+def test_the_rooms_for_contributors_are_those_of_the_map() -> None:
+    text = " ".join((ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8").split())
+    for line in LINES[:-1]:
+        assert f"`{' '.join(line)}`" in text
+
+
+def test_the_tests_mirror_the_rooms() -> None:
+    found = children(tracked(), Path("tests"), folders_only=True)
+    assert found >= BESIDE
+    assert found - BESIDE <= set(RANK)
 
 
 def test_the_folders_are_those_of_the_map() -> None:
-    tracked = subprocess.run(["git", "ls-files"], cwd=ROOT, capture_output=True, text=True, check=False)
-    if tracked.returncode:
-        names = {path.name for path in ROOT.iterdir() if path.is_dir() and any(path.rglob("*.py"))}
-    else:
-        names = {line.split("/")[0] for line in tracked.stdout.splitlines() if "/" in line}
-    assert {name for name in names if not name.startswith(".")} <= {
-        "core", "docs", "plugins", "skills", "tests",
-    }  # fmt: skip
+    found = {name for name in children(tracked(), Path(), folders_only=True) if not name.startswith(".")}
+    assert found == {"core", "docs", "plugins", "skills", "tests"}
+    assert children(tracked(), Path("core")) == {"chalie"}
+
+
+@pytest.mark.parametrize("project", building.projects()[1:], ids=lambda path: path.name)
+def test_every_package_has_a_project_file_a_readme_and_tests(project: Path) -> None:
+    found = children(tracked(), project.relative_to(ROOT))
+    assert found >= {"LICENSE", "README.md", "pyproject.toml", "tests"}
+
+
+def test_every_folder_of_packages_is_one() -> None:
+    assert children(tracked(), Path("plugins")) == {
+        project.name for project in building.projects() if project.parent.name == "plugins"
+    }
 
 
 def test_files_are_nouns_of_a_readable_length() -> None:
