@@ -9,7 +9,7 @@ import select
 import subprocess
 import termios
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 from attrs import frozen
@@ -35,14 +35,14 @@ class Said:
 def at_terminal(
     command: Sequence[str],
     *,
-    answers: Sequence[tuple[str, str]] = (),
+    answers: Sequence[tuple[str, str | Callable[[], object]]] = (),
     env: Mapping[str, str],
     cwd: Path | None = None,
 ) -> Said:
     """Run a program on a terminal of its own.
 
     Args:
-        answers: pairs of a text to wait for on the screen and what is then typed.
+        answers: pairs of a text to wait for on the screen and what is then typed, or done.
         env: its environment.
         cwd: its working folder.
     """
@@ -71,7 +71,7 @@ def at_terminal(
         os.close(ours)
 
 
-def _converse(terminal: int, answers: list[tuple[str, str]], deadline: float) -> str:
+def _converse(terminal: int, answers: list[tuple[str, str | Callable[[], object]]], deadline: float) -> str:
     screen, read_until = "", 0
     while True:
         left = deadline - time.monotonic()
@@ -86,6 +86,9 @@ def _converse(terminal: int, answers: list[tuple[str, str]], deadline: float) ->
             return screen
         screen += data.decode("utf-8", "replace").replace("\r\n", "\n")
         while answers and answers[0][0] in screen[read_until:]:
-            waited, typed = answers.pop(0)
+            waited, answer = answers.pop(0)
             read_until = screen.index(waited, read_until) + len(waited)
-            os.write(terminal, typed.encode())
+            if isinstance(answer, str):
+                os.write(terminal, answer.encode())
+            else:
+                answer()
