@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import json
 import math
+import string
 import threading
 from collections import OrderedDict
 from collections.abc import Mapping, Sequence
@@ -47,6 +48,8 @@ _MOST_PROBLEMS: Final = 5
 _MOST_VALIDATORS: Final = 256
 _YES: Final = frozenset({"true", "yes", "on", "1"})
 _INJECTED_NORMAL: Final = {normal(name): name for name in INJECTED}
+_FIRST_LETTERS: Final = frozenset(letter for name in INJECTED for letter in (name[0], name[0].upper()))
+_MARKS: Final = string.punctuation + string.whitespace
 
 
 @frozen
@@ -84,11 +87,16 @@ def take_injected(arguments: Any) -> tuple[Any, str, bool]:
         return arguments, "", False
     rest = dict(arguments)
     taken = {name: rest.pop(name) for name in INJECTED if name in rest}
-    for key in [key for key in rest if isinstance(key, str) and len(key) < 24]:
+    for key in [key for key in rest if isinstance(key, str) and len(key) < 24 and _may_be_injected(key)]:
         name = _INJECTED_NORMAL.get(normal(key.strip(" \"'`")))
         if name is not None and name not in taken:
             taken[name] = rest.pop(key)
     return rest, _summary(taken.get("act_summary")), _is_yes(taken.get("async"))
+
+
+def _may_be_injected(key: str) -> bool:
+    """Whether a key is worth the fold: both names begin with `a`, only blanks and marks may stand before."""
+    return key.lstrip(_MARKS)[:1] in _FIRST_LETTERS or not key.isascii()
 
 
 def _summary(value: Any) -> str:
