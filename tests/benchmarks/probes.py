@@ -27,6 +27,7 @@ def ask() -> dict[str, Any]:
 
 def open_() -> dict[str, Any]:
     """Time opening the host, after its imports."""
+    import chalie.approvals
     import chalie.build
     import chalie.catalogue.loading
     import chalie.catalogue.plugins
