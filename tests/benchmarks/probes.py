@@ -10,6 +10,8 @@ import time
 from pathlib import Path
 from typing import Any
 
+import gating
+
 #: the first of the generated packages.
 NAME = "archive_invoice_0"
 
@@ -150,7 +152,8 @@ PROBES = {
     "notice": notice,
     "open": open_,
     "pluggy": pluggy_,
+    **gating.PROBES,
 }
 
 if __name__ == "__main__":
-    print(json.dumps(PROBES[sys.argv[1]]()))
+    print(json.dumps(PROBES[sys.argv[1]](*sys.argv[2:])))

@@ -24,9 +24,13 @@ HERE = Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
 sys.path.insert(0, str(ROOT))
 
+import probes  # noqa: E402
+
 from tests.support import packages  # noqa: E402
 
 SMALL, LARGE, EDITABLE = 10, 1000, 40
+#: how many bare durable commits a call may cost that is asked about, approved and run
+HOLD_COMMITS = 6
 
 
 @frozen
@@ -183,6 +187,20 @@ def running(bench: Bench) -> Iterator[Figure]:
     yield Figure(f"memory with {LARGE} packages above that with {SMALL}", large - small, "MiB", 15)
 
 
+def gating(bench: Bench) -> Iterator[Figure]:
+    decided = bench.probe("decision", SMALL)
+    yield Figure(
+        "gate decision, 20 policies, 10,000 rows: p50", decided["silent"] * 1e6, "µs", 15,
+    )  # fmt: skip
+    yield Figure("  with an opinion of each policy", decided["speaking"] * 1e6, "µs", 50)
+    held = bench.probe("held", SMALL, probes.NAME)
+    yield Figure("hold opened, approved, run and recorded: p50", held["ours"] * 1000, "ms", 2)
+    yield Figure(
+        "  the same", held["ours"] * 1000, "ms", HOLD_COMMITS, held["peer"] * 1000, "one durable commit"
+    )
+    yield Figure("judging a command of bash: p50", bench.probe("judged", SMALL)["seconds"] * 1e6, "µs", 100)
+
+
 def table(figures: Sequence[Figure]) -> str:
     """Return the figures as an aligned table."""
     rows = [("figure", "ours", "peer", "ratio", "budget", "")]
@@ -206,7 +224,7 @@ def main() -> int:
     given = options.parse_args()
     with tempfile.TemporaryDirectory(prefix="chalie-bench-") as folder:
         bench = Bench(Path(folder), given.runs)
-        figures = [figure for part in (building, starting, running) for figure in part(bench)]
+        figures = [figure for part in (building, starting, running, gating) for figure in part(bench)]
     if given.json:
         rows = [
             {"what": each.what.strip(), "ours": each.ours, "peer": each.peer, "unit": each.unit,

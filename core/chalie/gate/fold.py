@@ -11,6 +11,7 @@ No step depends on the order in which policies were installed or asked.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable
+from operator import attrgetter
 from typing import Final
 
 from attrs import evolve
@@ -20,6 +21,9 @@ from ..ledger.permissions import PermissionRow
 from .permissions import row_verdict
 
 __all__ = ["fold"]
+
+#: the order in which verdicts are listed, whoever was asked first.
+_order: Final = attrgetter("value", "author", "kind", "reason", "counted")
 
 _INTERNAL: Final = Verdict(
     author="host",
@@ -110,10 +114,6 @@ def _narrowed(setting: Setting, limits: Iterable[Verdict], verdicts: list[Verdic
         return setting, False
     verdicts += must_ask
     return Setting.ASK if must_ask else setting, bool(must_ask)
-
-
-def _order(verdict: Verdict) -> tuple[str, str, str, str, bool]:
-    return (verdict.value, verdict.author, verdict.kind, verdict.reason, verdict.counted)
 
 
 def _unheard(verdict: Verdict) -> Verdict:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import json
 import os
 import threading
@@ -141,12 +142,16 @@ class Policies:
                 reason = _reason(value.reason)
                 if not counted:
                     reason += f" (does not count: {author} is not trusted; chalie trust {author})"
-                opinions.append(Verdict(author, "opinion", value.setting, reason, hook, counted))
+                opinions.append(_verdict(author, "opinion", value.setting, reason, hook, counted))
             elif hook == "limit_call" and type(value) is Limit and value.kind in ("deny", "must_ask"):
-                limits.append(Verdict(author, "limit", value.kind, _reason(value.reason), hook))
+                limits.append(_verdict(author, "limit", value.kind, _reason(value.reason), hook))
             else:
                 limits.append(_failure(author, hook, _wrong(value)))
         return Said(tuple(opinions), tuple(limits))
+
+
+#: a policy says the same of most calls
+_verdict: Final = functools.lru_cache(maxsize=1024)(Verdict)
 
 
 def note_policies(ledger: Ledger, environment: str, hooks: Plugins, required: Sequence[str]) -> None:
