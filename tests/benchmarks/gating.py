@@ -103,7 +103,7 @@ def held(name: str) -> dict[str, Any]:
         bare = sqlite3.connect(host.config.home / "bare.sqlite", isolation_level=None)
         bare.execute("PRAGMA journal_mode=WAL")
         bare.execute("PRAGMA synchronous=FULL")
-        bare.execute("CREATE TABLE rows (at REAL, text TEXT)")
+        bare.execute("CREATE TABLE IF NOT EXISTS rows (at REAL, text TEXT)")
         turn = host.turn("chat", conversation="bench", active=(name,))
         for at in range(300):
             begun = time.perf_counter()

@@ -30,7 +30,7 @@ from tests.support import packages  # noqa: E402
 
 SMALL, LARGE, EDITABLE = 10, 1000, 40
 #: how many bare durable commits a call may cost that is asked about, approved and run
-HOLD_COMMITS = 6
+HOLD_COMMITS = 10
 
 
 @frozen
