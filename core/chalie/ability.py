@@ -168,7 +168,8 @@ class Ability(ABC):
 
         Override it where the action follows from other arguments. It decides which permission and which class
         the call is judged by, so it must agree with what `run` does. A raise or an answer that is no key
-        of `actions` makes the call one that is always asked about, in the class `destructive`.
+        of `actions` makes the call one that is always asked about, in the class `destructive`; the text of
+        what was raised is the reason that people see, as one line of at most 200 characters.
 
         Raises:
             ArgumentRefused: the arguments name no action.

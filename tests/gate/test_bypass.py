@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from chalie.calls import Answer, AnswerKind, Call, HoldView, Opinion, SideEffect
+from chalie.calls import Answer, AnswerKind, HoldView, SideEffect
 from chalie.envelope import Frame, parse
 from chalie.gate.gate import Gate
 from chalie.gate.policies import Policies
@@ -20,19 +20,13 @@ from tests.dispatch.inside import CHAT, Inside, Person
 from tests.gate.bypass_corpus import Case, cases, counts
 from tests.gate.conftest import Hooks
 
-# The tools are tried from their source; they are installed only where a test is about installing.
-sys.path.append(str(Path(__file__).parents[2] / "plugins" / "chalie-ability-workspace" / "src"))
+# Tools and policy are tried from their source; they are installed only where a test is about installing.
+for _package in ("chalie-ability-workspace", "chalie-policy-side-effects"):
+    sys.path.append(str(Path(__file__).parents[2] / "plugins" / _package / "src"))
 
 DIST = "chalie-ability-workspace"
 CASES = cases()
 _ORDINAL = itertools.count()
-
-
-def reading_may_run(call: Call) -> Opinion:
-    """Stand for a trusted policy that lets reading and computing run and asks about the rest."""
-    if call.effect in (SideEffect.READ, SideEffect.COMPUTATION):
-        return Opinion("allow", "it leaves no mark")
-    return Opinion("ask", f"it is {call.effect}")
 
 
 class Slow(Person):
@@ -68,8 +62,9 @@ class Road:
         from chalie_ability_workspace.plan import Plan
         from chalie_ability_workspace.reading import Read
         from chalie_ability_workspace.writing import Write
+        from chalie_policy_side_effects.policy import review_call
 
-        hooks = Hooks(policy={"review_call": reading_may_run})
+        hooks = Hooks(policy={"review_call": review_call})
         self.inside = Inside(home)
         policies = Policies(hooks, deadline_ms=60_000, trusted=lambda _: True)
         self.inside.gate = Gate(self.inside.ledger, policies, ask_timeout_s=None)
@@ -180,3 +175,25 @@ def test_rows_that_allow_the_tools_do_what_they_say(roads: dict[bool, Road]) -> 
     frame, person = roads[True].call(case, AnswerKind.DECLINE)
     assert frame.status == "success"
     assert person.shown == []
+
+
+@pytest.mark.parametrize(
+    ("tool", "arguments", "why"),
+    [
+        ("write", {"path": ".git/hooks/new", "content": "x"}, ".git"),
+        ("bash", {"command": "ls 'a"}, "not a command that a shell's grammar takes"),
+        (
+            "bash",
+            {"command": "ls", "approvalRequired": True, "approvalReason": "unsure; all is well"},
+            "the model asks for a person, saying 'unsure; all is well'",
+        ),
+    ],
+)
+def test_a_person_sees_in_the_tools_words_why_a_call_is_asked_about_each_time(
+    roads: dict[bool, Road], tool: str, arguments: dict[str, Any], why: str
+) -> None:
+    _, person = roads[True].call(Case("", "", "", "", tool, arguments), AnswerKind.DECLINE)
+    (shown,) = person.shown
+    assert shown.must_ask
+    assert any(why in reason for reason in shown.reasons), shown.reasons
+    assert not any("could not be told" in reason for reason in shown.reasons)

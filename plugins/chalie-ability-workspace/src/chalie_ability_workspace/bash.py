@@ -130,8 +130,10 @@ class Bash(WorkspaceAbility):
             AlwaysAsk: no standing permission covers it, or the model asks for a person.
         """
         if params.get("approvalRequired"):
+            said = params.get("approvalReason")
+            # quoted: it is the model's claim, beside reasons that are not
             raise AlwaysAsk(
-                f"the model asks for a person: {params.get('approvalReason') or 'no reason given'}"
+                f"the model asks for a person, saying {said!r}" if said else "the model asks for a person"
             )
         command = params["command"]
         if not isinstance(command, str):

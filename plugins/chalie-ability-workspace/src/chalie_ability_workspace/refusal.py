@@ -11,7 +11,7 @@ class AlwaysAsk(Exception):
     """Raised by `classify` where no standing permission may cover the call.
 
     A `classify` that raises leaves the call without an action, and the host then asks a person about this
-    very call, in the class `destructive`, whatever the permission rows say.
+    very call, in the class `destructive`, whatever the permission rows say. The text is the reason they see.
     """
 
 
