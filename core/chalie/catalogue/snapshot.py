@@ -254,10 +254,15 @@ class Snapshot:
                 last = page[-1][0]
                 yield from page
             return
-        for number in ids:
-            yield from self._rows(
-                f"SELECT id, json, sha, name FROM {table} WHERE ready=1 AND id=?", (int(number),)
+        wanted = [int(number) for number in ids]
+        for start in range(0, len(wanted), _PAGE):
+            chosen = tuple(wanted[start : start + _PAGE])
+            marks = ",".join("?" * len(chosen))
+            found = self._rows(
+                f"SELECT id, json, sha, name FROM {table} WHERE ready=1 AND id IN ({marks})", chosen
             )
+            rows = {row[0]: row for row in found}
+            yield from (rows[number] for number in chosen if number in rows)
 
     def _rows(self, statement: str, values: tuple[Any, ...] = ()) -> list[Any]:
         try:

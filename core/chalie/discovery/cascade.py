@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import threading
 from collections import OrderedDict
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Final
 
 from .. import names
@@ -42,6 +42,7 @@ _CARRIED: Final = 0.5
 _NAME_WORDS: Final = 6
 #: some three kilobytes each.
 _REMEMBERED: Final = 2_048
+_READ_AT_ONCE: Final = 256
 
 
 class Cascade:
@@ -106,18 +107,24 @@ class Cascade:
 
     def items(self, kind: Kind, ids: Iterable[int]) -> Iterator[Item]:
         """Yield the items of these ids, in that order; the last few hundred are remembered."""
-        for number in ids:
-            item = self._recent.get((kind, number))
-            if item is None:
+        wanted = list(ids)
+        for start in range(0, len(wanted), _READ_AT_ONCE):
+            page = wanted[start : start + _READ_AT_ONCE]
+            known = {number: self._recent.get((kind, number)) for number in page}
+            missing = [number for number, item in known.items() if item is None]
+            if missing:
                 read = self._snapshot.abilities if kind == "ability" else self._snapshot.playbooks
-                item = next((found for _, found in read([number])), None)
-                if item is None:
-                    continue
-                with self._lock:
+                known.update(read(missing))
+                self._remember(kind, {number: known[number] for number in missing})
+            yield from (item for number in page if (item := known[number]) is not None)
+
+    def _remember(self, kind: Kind, items: Mapping[int, Item | None]) -> None:
+        with self._lock:
+            for number, item in items.items():
+                if item is not None:
                     self._recent[kind, number] = item
-                    while len(self._recent) > _REMEMBERED:
-                        self._recent.popitem(last=False)
-            yield item
+            while len(self._recent) > _REMEMBERED:
+                self._recent.popitem(last=False)
 
 
 class _Search:
@@ -296,10 +303,16 @@ class _Search:
 
     def _best(self, prose: Prose, rows: np.ndarray, distances: np.ndarray) -> list[Hit]:
         hits: list[Hit] = []
-        for number, distance in zip(prose.ids(rows), distances.tolist(), strict=True):
-            if len(hits) == self._cascade._nearest:
-                break
-            hits.extend(self._seen(self._cascade.items(self._kind, [number]), "prose", round(distance, 4)))
+        numbers, away, most = prose.ids(rows), distances.tolist(), self._cascade._nearest
+        for start in range(0, len(numbers), most):
+            page = slice(start, start + most)
+            # together first: one question for a page's items costs little more than one for each
+            list(self._cascade.items(self._kind, numbers[page]))
+            for number, distance in zip(numbers[page], away[page], strict=True):
+                if len(hits) == most:
+                    return hits
+                found = self._cascade.items(self._kind, [number])
+                hits.extend(self._seen(found, "prose", round(distance, 4)))
         return hits
 
     def _carried(self, prose: Prose, vector: np.ndarray) -> list[Hit]:
