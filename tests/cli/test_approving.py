@@ -101,7 +101,8 @@ def test_a_declined_call_is_refused_at_once_until_it_is_taken_back(chalie: Chali
 
 @pytest.mark.usefixtures("approver")
 def test_decline_always_denies_the_permission(chalie: Chalie) -> None:
-    chalie("decline", asked(chalie, "notes", "action=clear"), "--always")
+    declined = chalie("decline", asked(chalie, "notes", "action=clear"), "--always")
+    assert "chalie permissions remove chat notes.clear --package chalie-ability-notes" in declined.err
     assert "permission-denied" in chalie("call", "notes", "action=clear", "--conversation", "other").out
     asked(chalie, "notes", "action=add")
 

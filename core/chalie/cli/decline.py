@@ -39,4 +39,7 @@ def command(context: click.Context, hold_id: str, always: bool, undo: bool) -> i
             host.answer(hold.id, AnswerKind.DECLINE_ALWAYS if always else AnswerKind.DECLINE)
     click.echo(f"{hold.id}: {hold.permission} is declined" + (" from now on" if always else ""))
     note(f"to let that call be asked again: chalie decline {hold.id} --undo")
+    if always:
+        row = f"{hold.policy} {hold.permission} --package {hold.dist}"
+        note(f"to have the permission asked about again: chalie permissions remove {row}")
     return exits.OK
