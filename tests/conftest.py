@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 from pathlib import Path
 
 import pytest
@@ -38,6 +39,9 @@ def site(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     folder = tmp_path / "site"
     folder.mkdir()
     monkeypatch.syspath_prepend(str(folder))
+    # what another test imported under a name is rightly refused as this test's package of that name
+    for name in [name for name in sys.modules if name.startswith("chalie_ability_")]:
+        monkeypatch.delitem(sys.modules, name)
     return folder
 
 

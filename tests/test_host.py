@@ -16,14 +16,6 @@ from chalie.errors import ChalieError, ConfigError
 from .support import packages
 
 
-@pytest.fixture
-def site(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    folder = tmp_path / "site"
-    folder.mkdir()
-    monkeypatch.syspath_prepend(str(folder))
-    return folder
-
-
 def test_a_host_opens_after_a_package_came_and_after_it_went(tmp_path: Path, site: Path) -> None:
     home = tmp_path / "home"
     packages.install(site, packages.ability_package("first_words"))
