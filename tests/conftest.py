@@ -25,6 +25,15 @@ def no_real_home(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.M
     monkeypatch.setenv("CHALIE_HOME", str(tmp_path_factory.mktemp("home")))
 
 
+@pytest.fixture(autouse=True)
+def no_module_of_another_test(tmp_path_factory: pytest.TempPathFactory) -> None:
+    """Forget modules of generated packages: another test's package of that name would rightly be refused."""
+    generated = str(tmp_path_factory.getbasetemp().parent)
+    for name, module in list(sys.modules.items()):
+        if (getattr(module, "__file__", None) or "").startswith(generated):
+            del sys.modules[name]
+
+
 @pytest.fixture
 def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A fresh home folder that CHALIE_HOME points at; not yet made."""
@@ -39,9 +48,6 @@ def site(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     folder = tmp_path / "site"
     folder.mkdir()
     monkeypatch.syspath_prepend(str(folder))
-    # what another test imported under a name is rightly refused as this test's package of that name
-    for name in [name for name in sys.modules if name.startswith("chalie_ability_")]:
-        monkeypatch.delitem(sys.modules, name)
     return folder
 
 
