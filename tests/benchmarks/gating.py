@@ -104,6 +104,8 @@ def held(name: str) -> dict[str, Any]:
         bare.execute("PRAGMA journal_mode=WAL")
         bare.execute("PRAGMA synchronous=FULL")
         bare.execute("CREATE TABLE IF NOT EXISTS rows (at REAL, text TEXT)")
+        (tool,) = host.snapshot.resolve(name)
+        host.ledger.permissions.remove("chat", tool.dist, name, by="benchmark")  # another probe's
         turn = host.turn("chat", conversation="bench", active=(name,))
         for at in range(300):
             begun = time.perf_counter()
