@@ -7,7 +7,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING
 
 from .calls import AnswerKind, HoldChange
-from .config import Config, environment_key
+from .config import Config
 from .gate.answering import answered
 from .gate.authority import Authority
 from .gate.drift import pin_of
@@ -50,7 +50,7 @@ class Approvals:
         authority: Authority,
     ) -> None:
         options = config.gate
-        self.environment = environment_key()
+        self.environment = upkeep.environment
         self._config = config
         self._ledger = ledger
         self._upkeep = upkeep

@@ -109,13 +109,16 @@ def _index_builders(
         return builders(None), (problem,)
 
 
-def enabled_plugins(config: Config, ledger: Ledger, snapshot: Snapshot) -> Plugins:
+def enabled_plugins(
+    config: Config, ledger: Ledger, snapshot: Snapshot, environment: str | None = None
+) -> Plugins:
     """Import the policies and plugins that a person enabled with exactly the files they have now.
 
     Args:
         config: its home remembers which modules were imported safely before.
         ledger: what is enabled.
         snapshot: what is installed.
+        environment: the Python environment's key; this process's when left out.
     """
     from .catalogue.plugins import PluginLoader, Plugins
 
@@ -124,7 +127,7 @@ def enabled_plugins(config: Config, ledger: Ledger, snapshot: Snapshot) -> Plugi
         return Plugins()
     from .catalogue.installed import Distribution, read
 
-    environment = environment_key()
+    environment = environment_key() if environment is None else environment
     hashes: dict[str, str] = {}
     for dist in sorted({point.dist for point in points}):
         row = snapshot.distribution(dist)
@@ -164,6 +167,8 @@ class Upkeep:
         self._on_published = on_published
         self._paths = tuple(import_paths() if paths is None else paths)
         self._generations = generations_of(config, self._paths)
+        #: the key of the Python environment looked at; made once, since it asks the disk about every entry
+        self.environment = self._generations.root.name
         #: why the last build failed, None where it did not
         self.failure: ChalieError | None = None
         self._lock = threading.RLock()

@@ -303,7 +303,7 @@ class Host:
     def _load_plugins(self) -> Plugins:
         from .build import enabled_plugins
 
-        return enabled_plugins(self.config, self.ledger, self.snapshot)
+        return enabled_plugins(self.config, self.ledger, self.snapshot, self.upkeep.environment)
 
     def _make_approvals(self) -> Approvals:
         from .approvals import Approvals
