@@ -269,7 +269,7 @@ def _entry_points(dist: str, text: str) -> tuple[EntryPoint, ...]:
         point = importlib_metadata.EntryPoint(name=name, group=group, value=value)
         try:
             good = bool(equals and name and point.module)
-        except (ValueError, AttributeError, AssertionError):  # the last two are importlib-metadata's before 10
+        except (ValueError, AttributeError, AssertionError):  # importlib-metadata 8 and 9 raise the others
             good = False
         if not good:
             raise ValueError(
