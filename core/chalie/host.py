@@ -6,7 +6,7 @@ import getpass
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
 from attrs import evolve
 
@@ -17,6 +17,7 @@ from .config import Config
 from .dispatch.state import Progress, TurnState
 from .errors import ConfigError
 from .ledger import Ledger
+from .ledger.approvers import OWN_APPROVER
 from .names import OWN_DIST
 from .pins import missing_pins, own_descriptors, pinned
 from .search import Kind, Search, Sighted
@@ -40,9 +41,6 @@ if TYPE_CHECKING:
     from .ledger.hold import Hold
 
 __all__ = ["Host"]
-
-#: the label of the approver token that the process which makes a home holds while it is open.
-_OWN_APPROVER: Final = "the process that made the home"
 
 
 class Host:
@@ -75,7 +73,7 @@ class Host:
         self.ledger = ledger
         self.channels = channels(config)
         self.authority: Authority = Authority(ledger, config.home)
-        self.approver_token = ledger.approvers.add(_OWN_APPROVER) if ledger.created else None
+        self.approver_token = ledger.approvers.add(OWN_APPROVER) if ledger.created else None
         self._approver = approver
         self._on_delivery = on_delivery
         # none are known yet, and the first look at what is installed may already have news for them
@@ -140,7 +138,7 @@ class Host:
         self.dispatcher.close()
         self.upkeep.close()
         if self.approver_token is not None:
-            self.ledger.approvers.remove(_OWN_APPROVER)
+            self.ledger.approvers.remove(OWN_APPROVER)
             self.approver_token = None
         self.ledger.close()
 

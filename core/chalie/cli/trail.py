@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from ..ledger.approvers import OWN_APPROVER
 from . import exits, lookup
 from .completion import channels, packages, tools
 from .opening import opened
@@ -17,10 +18,7 @@ from .output import as_json, emit, note, plain, table
 if TYPE_CHECKING:
     from ..ledger.trail import TrailRow
 
-__all__ = ["OWN_APPROVER", "command", "moment"]
-
-#: the label under which the process that makes a home holds a token of its own while it is open.
-OWN_APPROVER = "the process that made the home"
+__all__ = ["command", "moment"]
 
 _SPAN = re.compile(r"(\d+)([smhd])")
 _SECONDS = {"s": 1, "m": 60, "h": 3600, "d": 86_400}

@@ -5,13 +5,17 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable
 from datetime import UTC, datetime
+from typing import Final
 
 from attrs import frozen
 
 from .database import Database
 from .trail import record
 
-__all__ = ["ApproverRow", "Approvers"]
+__all__ = ["OWN_APPROVER", "ApproverRow", "Approvers"]
+
+#: the label of the token that the process which makes a home holds while it is open.
+OWN_APPROVER: Final = "the process that made the home"
 
 
 @frozen

@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from attrs import field, fields, frozen
 
-from .trail import record
+from .trail import record, stored
 
 __all__ = [
     "COLUMNS",
@@ -128,18 +128,13 @@ def said(hold: Hold, reason: str | None) -> str:
     return json.dumps({"hold": hold.id} | ({"reason": reason} if reason else {}), ensure_ascii=False)
 
 
-def stored(value: str | None) -> str | None:
-    """Return a text that SQLite can hold: lone surrogates as `\\udXXX`."""
-    return None if value is None else value.encode("utf-8", "backslashreplace").decode("utf-8")
-
-
 def values(hold: Hold) -> tuple[Any, ...]:
     """Return a hold as the values of its row, in the order of `COLUMNS`."""
     row = {name: getattr(hold, name) for name in _NAMES}
     arguments = json.dumps(dict(hold.arguments), ensure_ascii=False)
     row["arguments"] = arguments.encode("utf-8", "surrogatepass")
     row["reasons"] = json.dumps(hold.reasons)
-    return tuple(stored(value) if isinstance(value, str) else value for value in row.values())
+    return tuple(map(stored, row.values()))
 
 
 def hold_of(row: Any) -> Hold:

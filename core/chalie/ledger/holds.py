@@ -416,7 +416,3 @@ class Holds:
 
 def _lease(connection: sqlite3.Connection, conversation: str, mark: str, now: float) -> None:
     connection.execute("INSERT OR REPLACE INTO leases VALUES (?, ?, ?)", (stored(conversation), mark, now))
-
-
-def _whose(hold: Hold) -> tuple[str | None, str | None]:
-    return stored(hold.principal), stored(hold.scope)

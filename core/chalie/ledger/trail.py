@@ -14,7 +14,7 @@ from attrs import frozen
 
 from .database import Database
 
-__all__ = ["EVENTS", "Trail", "TrailRow", "record"]
+__all__ = ["EVENTS", "Trail", "TrailRow", "record", "stored"]
 
 #: event -> what it says; the reference page of events is made from this table.
 EVENTS: Final[Mapping[str, str]] = MappingProxyType(
@@ -164,7 +164,7 @@ class Trail:
         try:
             return self._fast.write(_INSERT, values)
         except UnicodeEncodeError:
-            return self._fast.write(_INSERT, tuple(map(_storable, values)))
+            return self._fast.write(_INSERT, tuple(map(stored, values)))
 
     def append_within(self, connection: sqlite3.Connection, event: str, **columns: Any) -> None:
         """Record an event as `append` does, inside the transaction of a change that it belongs to."""
@@ -226,7 +226,7 @@ class Trail:
         for column, value in equal.items():
             if value is not None:
                 where.append(f"{column} = ?")
-                values.append(_storable(value))
+                values.append(stored(value))
         if event is not None:
             where.append("substr(event, 1, ?) = ?" if event.endswith(".") else "event = ?")
             values += [len(event), event] if event.endswith(".") else [event]
@@ -272,7 +272,7 @@ def record(connection: sqlite3.Connection, at: float, event: str, **columns: str
     names = ", ".join(columns)
     connection.execute(
         f"INSERT INTO trail (at, event, {names}) VALUES (?, ?, {', '.join('?' * len(columns))})",
-        (at, event, *map(_storable, columns.values())),
+        (at, event, *map(stored, columns.values())),
     )
 
 
@@ -291,7 +291,7 @@ def _text(value: Mapping[str, Any] | str) -> str:
     )
 
 
-def _storable(value: Any) -> Any:
+def stored(value: Any) -> Any:
     """Return a text that SQLite can hold: lone surrogates as `\\udXXX`."""
     if isinstance(value, str):
         return value.encode("utf-8", "backslashreplace").decode("utf-8")
