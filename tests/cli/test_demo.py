@@ -35,9 +35,8 @@ def demo_packages(site: Path, monkeypatch: pytest.MonkeyPatch) -> None:
             f"chalie-ability-{name}", files, {"chalie.abilities": {name: f"{module}.ability"}}
         )
         packages.install(site, package)
-    yield
-    for module in [each for each in sys.modules if each.startswith("chalie_ability_")]:
-        del sys.modules[module]
+        for loaded in [each for each in sys.modules if each.split(".")[0] == module]:
+            monkeypatch.delitem(sys.modules, loaded)  # put back afterwards: other tests hold its classes
 
 
 def step(**more: Any) -> Step:
