@@ -26,9 +26,9 @@ LINES = (
     ("gate",),
     ("discovery",),
     ("dispatch",),
-    ("meta",),
+    ("meta", "mcp"),
     ("approvals", "channels", "pins", "search", "turn", "build", "host"),
-    ("mcp", "authoring", "testing", "cli"),
+    ("authoring", "testing", "cli"),
 )
 RANK = {room: rank for rank, line in enumerate(LINES) for room in line}
 
