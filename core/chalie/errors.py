@@ -40,6 +40,9 @@ CODES: Final[Mapping[str, str]] = MappingProxyType(
         "invalid-param": "a parameter does not fit the tool's schema",
         "ambiguous-param": "two keys of the call mean the same parameter",
         "arguments-too-large": "the arguments are too deep, too many or too long to be checked safely",
+        # which record
+        "ambiguous-hint": "the hint fits several records; pass one of the values listed",
+        "hint-not-found": "no record has that identifier or a title with these words; list them first",
         # how it ran
         "background-not-offered": "this channel does not run calls in the background",
         "timed-out": "the tool did not finish within its time limit",
