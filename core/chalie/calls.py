@@ -68,6 +68,7 @@ class Channel:
         pins: the pinned tools, as `name` or `package:name`, in order.
         background: whether calls may run in the background (the schema then offers `async`).
         delegate: whether policy, principal and approver come from the turn that opens it.
+        permissions: the only permissions that calls may ask for, beside the host's own tools; None for any.
     """
 
     name: str
@@ -76,6 +77,13 @@ class Channel:
     pins: tuple[str, ...]
     background: bool
     delegate: bool = False
+    permissions: tuple[str, ...] | None = None
+
+    def reaches(self, permission: str) -> bool:
+        """Tell whether calls may ask for a permission at all: `email` reaches `email.send` as well."""
+        if self.permissions is None:
+            return True
+        return any(permission == each or permission.startswith(f"{each}.") for each in self.permissions)
 
 
 @frozen

@@ -176,6 +176,7 @@ class Host:
         active: Sequence[str] = (),
         approver: Approver | None = None,
         progress: Progress | None = None,
+        permissions: Sequence[str] | None = None,
     ) -> Turn:
         """Open one exchange of an agent.
 
@@ -190,6 +191,8 @@ class Host:
                 installed is left out (see `Turn.names`).
             approver: who can be asked in this turn; default: the host's.
             progress: told how far a call is: (call id, fraction from 0 to 1 or None, message).
+            permissions: the only permissions that calls of this turn may ask for, whatever the gate would
+                say of others; default: any. The host's own tools are always among them.
 
         Raises:
             ConfigError: there is no such channel, or it is a delegate.
@@ -201,7 +204,7 @@ class Host:
                 hint=f"open it from that turn: turn.delegate({channel!r})",
             )
         return self._turn(
-            where,
+            where if permissions is None else evolve(where, permissions=tuple(permissions)),
             principal=principal or getpass.getuser(),
             conversation=conversation,
             client=client or {},
@@ -220,6 +223,7 @@ class Host:
         active: Sequence[str] = (),
         approver: Approver | None = None,
         progress: Progress | None = None,
+        permissions: Sequence[str] | None = None,
     ) -> Turn:
         """Do what `turn` does, off the event loop."""
         import asyncio
@@ -233,6 +237,7 @@ class Host:
             active=active,
             approver=approver,
             progress=progress,
+            permissions=permissions,
         )
 
     def inbox(self, conversation: str | None, principal: str | None = None) -> list[str]:
@@ -372,7 +377,12 @@ class Host:
             )
         above = opener.state
         return self._turn(
-            evolve(where, policy=above.channel.policy, has_person=above.channel.has_person),
+            evolve(
+                where,
+                policy=above.channel.policy,
+                has_person=above.channel.has_person,
+                permissions=above.channel.permissions,
+            ),
             principal=above.principal,
             conversation=above.conversation,
             client=above.client,

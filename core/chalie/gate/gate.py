@@ -13,7 +13,7 @@ from ..calls import Approver, Call, Channel, Decision, HoldView, Setting, Sight,
 from ..catalogue.descriptor import Descriptor
 from ..ledger import Ledger
 from ..ledger.hold import Hold
-from ..ledger.permissions import PermissionRow
+from ..ledger.permissions import PermissionRow, Rows
 from ..ledger.pins import Pin
 from ..names import OWN_DIST, RESERVED
 from .admission import Admission, deciding, declined, refused, way_out
@@ -90,7 +90,10 @@ class Gate:
         Raises:
             LedgerUnavailable: the rows cannot be read.
         """
-        row = self._row(call, channel)
+        return self._decided(call, channel, self._ledger.permissions.look(), complete)
+
+    def _decided(self, call: Call, channel: Channel, rows: Rows, complete: bool = False) -> Decision:
+        row = self._row(call, channel, rows)
         internal = (call.dist, call.name) in INTERNAL
         said = self._policies.ask(call, reviewed=complete or not (row is not None or internal))
         opinions, limits = said.opinions, said.limits
@@ -98,6 +101,8 @@ class Gate:
             opinions = (*opinions, Verdict(call.dist, "opinion", "ask", "the tool itself asks for approval"))
         if call.must_ask:
             limits = (*limits, _underived(call))
+        if call.dist != OWN_DIST and not channel.reaches(call.permission):
+            limits = (*limits, _out_of_reach(channel))
         return fold(row, internal, opinions, limits, channel.has_person)
 
     def sight(
@@ -149,8 +154,12 @@ class Gate:
         view: Callable[[], HoldView],
         *,
         turn: str = "",
+        again: bool = False,
     ) -> Admission:
         """Let a call through, ask a person about it, or refuse it. The one way to a run.
+
+        Where no policy is asked, what a row allows is decided by the rows as last known, and the record of the
+        run is what makes sure of them (`Admission.given`): that saves a look at the file on most calls.
 
         Args:
             call: healed and validated.
@@ -158,12 +167,21 @@ class Gate:
             approver: who can be asked now, or None.
             view: makes what the person is shown, its secrets masked; its id is the call's.
             turn: the turn's id.
+            again: the same call once more, because what it was decided by had changed.
 
         Raises:
             LedgerUnavailable: rows cannot be read, or a hold or its answer cannot be stored; the call must
                 not run.
         """
-        decision = self._passed(call, channel)
+        if not again:
+            with self._counting:
+                self._passes += 1
+            if not self._policies.any:
+                known = self._ledger.permissions.last()
+                decision = self._decided(call, channel, known)
+                if decision.setting is Setting.ALLOW:
+                    return Admission(decision, True, given=known.counter)
+        decision = self._noted(call, channel)
         if decision.setting is Setting.ALLOW:
             return Admission(decision, allowed=True)
         if decision.setting is Setting.DENY:
@@ -184,14 +202,14 @@ class Gate:
 
         A person said yes, so `ask` is no obstacle any more; what denies it is. The hold is then given back.
         """
-        decision = self._passed(call, channel)
+        with self._counting:
+            self._passes += 1
+        decision = self._noted(call, channel)
         admission = Admission(decision, True, answered_by=hold.decided_by, hold=hold)
         return self._again(call, channel, hold, admission, decision)
 
-    def _passed(self, call: Call, channel: Channel) -> Decision:
-        """Count a call and decide on it."""
-        with self._counting:
-            self._passes += 1
+    def _noted(self, call: Call, channel: Channel) -> Decision:
+        """Decide on a call; what nobody has set then shows in the list of permissions."""
         decision = self.decide(call, channel)
         for verdict in decision.verdicts:
             if verdict.kind in ("row", "internal"):
@@ -213,13 +231,12 @@ class Gate:
         self.holds.unstarted(hold, f"it was denied after it had been approved: {decision.reason}")
         return refused(call, channel, decision, admission.answered_by)
 
-    def _row(self, call: Call, channel: Channel) -> PermissionRow | None:
+    def _row(self, call: Call, channel: Channel, rows: Rows) -> PermissionRow | None:
         """Return the person's row for a call; an allow that was given to something else has become `ask`."""
-        permissions = self._ledger.permissions
-        row = permissions.for_call(channel.policy, call.dist, call.name, call.permission)
+        row = rows.for_call(channel.policy, call.dist, call.name, call.permission)
         if row is None or row.setting is not Setting.ALLOW:
             return row
-        pins = permissions.pinned(call.dist, call.name)
+        pins = rows.pinned(call.dist, call.name)
         if (call.descriptor_hash, call.files_hash) in pins:
             return row
         if not pins:
@@ -237,6 +254,12 @@ class Gate:
             if now is not None and now.descriptor_hash == call.descriptor_hash:
                 self._ledger.pins.add(now, by=row.by)
         return row
+
+
+def _out_of_reach(channel: Channel) -> Verdict:
+    """Return the limit of a call that its turn was not opened for."""
+    reach = ", ".join(channel.permissions or ())
+    return Verdict("host", "limit", "deny", f"the token of this turn is for {reach} alone", "the token")
 
 
 def _underived(call: Call) -> Verdict:

@@ -27,7 +27,9 @@ from .permissions import Permissions
 from .pins import Pins
 from .presence import Presence
 from .results import Results
+from .seals import Seals
 from .secrets import Secrets
+from .tokens import Tokens
 from .trail import Trail, record
 
 __all__ = ["Ledger"]
@@ -42,8 +44,8 @@ class Ledger:
     (opened when first needed), and one that leaves this to the system, for the trail of calls.
 
     Attributes:
-        permissions, pins, holds, declined, trail, jobs, inbox, results, enabled, approvers: the tables, each
-            with its statements.
+        permissions, pins, holds, declined, trail, jobs, inbox, results, enabled, approvers, tokens, seals:
+            the tables, each with its statements.
         created: whether this very `open` made the ledger, so that nobody was there before.
     """
 
@@ -61,6 +63,8 @@ class Ledger:
         self.permissions = Permissions(fast, self._durably, clock)
         self.enabled = Enabled(fast, self._durably, clock)
         self.approvers = Approvers(fast, self._durably, clock)
+        self.tokens = Tokens(fast, self._durably, clock)
+        self.seals = Seals(self._durably, clock)
         self._presence = Presence(path.parent / "alive")
         secrets = Secrets(path.parent / "secrets")
         self.pins = Pins(fast, self._durably, clock)

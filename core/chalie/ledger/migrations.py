@@ -108,8 +108,18 @@ _THIRD: Final = (
     "CREATE INDEX inbox_waiting ON inbox (principal, conversation) WHERE taken_at IS NULL",
 )
 
+_FOURTH: Final = (
+    # who may come in at the HTTP door, and for what; `permissions` is a JSON array, or NULL for any
+    """CREATE TABLE tokens (
+        label TEXT PRIMARY KEY, token_hash TEXT NOT NULL UNIQUE, channel TEXT NOT NULL,
+        principal TEXT NOT NULL, permissions TEXT, by TEXT NOT NULL, at REAL NOT NULL)""",
+    # sealed states that clients have brought back, until they would have expired
+    "CREATE TABLE seals (mark TEXT PRIMARY KEY, expires_at REAL NOT NULL) WITHOUT ROWID",
+    "CREATE INDEX seals_expiry ON seals (expires_at)",
+)
+
 #: step n brings a ledger from version n to n + 1. A published step never changes; a new one is added.
-MIGRATIONS: Final[tuple[tuple[str, ...], ...]] = (_FIRST, _SECOND, _THIRD)
+MIGRATIONS: Final[tuple[tuple[str, ...], ...]] = (_FIRST, _SECOND, _THIRD, _FOURTH)
 
 
 def migrate(connection: sqlite3.Connection, steps: Sequence[Sequence[str]] = MIGRATIONS) -> int:

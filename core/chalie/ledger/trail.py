@@ -35,6 +35,8 @@ EVENTS: Final[Mapping[str, str]] = MappingProxyType(
         "trust.changed": "a person said whether a policy's allow counts",
         "approver.added": "an approver token was made",
         "approver.removed": "an approver token was taken back",
+        "token.added": "a token for the HTTP door was made; `channel` and `principal` are what it is for",
+        "token.revoked": "a token for the HTTP door was taken back",
         "generation.published": "a new catalogue and its indexes are in use",
         "retention.applied": "old rows were deleted; `detail` says how many",
     }
