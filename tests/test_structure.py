@@ -145,7 +145,7 @@ def circle(graph: dict[str, set[str]]) -> list[str] | None:
 
 
 #: rooms that the map has and that are still to be built.
-LATER = frozenset({"mcp", "authoring", "testing"})
+LATER = frozenset({"mcp", "authoring"})
 #: folders of `tests` that mirror no room.
 BESIDE = frozenset({"benchmarks", "support", "wheels"})
 
