@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from datetime import datetime
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
-from .calls import AnswerKind, HoldChange
+from .calls import AnswerKind, HoldChange, HoldView
 from .config import Config
+from .envelope import render
+from .errors import ChalieError
+from .gate import notices
 from .gate.answering import answered
 from .gate.authority import Authority
 from .gate.drift import pin_of
@@ -15,14 +19,20 @@ from .gate.gate import Gate
 from .gate.holds import Holds
 from .gate.policies import Policies, note_policies
 from .ledger import Ledger
-from .ledger.hold import Hold
+from .ledger.hold import OPEN, RUNNING, Hold
 from .ledger.pins import Pin
+from .result import ToolResult
 
 if TYPE_CHECKING:
     from .build import Upkeep
     from .catalogue.plugins import Plugins
 
 __all__ = ["Approvals"]
+
+#: seconds between looks at a call that another thread or process runs.
+_LOOK_S: Final = 0.05
+#: seconds that another process has to take on what was approved, before its result is left to come later.
+_TAKEN_S: Final = 5.0
 
 
 class Approvals:
@@ -102,5 +112,63 @@ class Approvals:
         by = self._authority.prove(token or self._config.approver_token)
         return answered(self.holds, self._ledger, run, hold_id, kind, by, until)
 
+    def waiting(self, principal: str, conversation: str | None) -> tuple[HoldView, ...]:
+        """Return the calls of a principal's conversation that wait for a person, oldest first."""
+        return tuple(
+            notices.view_of(hold)
+            for hold in self.holds.list(principal=principal)
+            if hold.conversation == conversation and hold.state in OPEN
+        )
+
+    def outcome(self, hold_id: str, principal: str) -> str | None:
+        """Return the envelope of a call that waited, once it has ended; None while it still waits.
+
+        A call that is being run is waited for. Taking the envelope marks it as read in the inbox.
+
+        Raises:
+            ChalieError: `hold-unknown`, also where it is another principal's.
+        """
+        hold = self.holds.get(hold_id, principal=principal)
+        end = time.monotonic() + _TAKEN_S
+        while hold.state in RUNNING or (hold.state == "approved" and time.monotonic() < end):
+            time.sleep(_LOOK_S)
+            hold = self.holds.current(hold)
+        if hold.state in OPEN:
+            return None
+        text = self._ledger.inbox.of_call(hold.principal, hold.call_id)
+        return text if text is not None else _said(hold)
+
+    def settle(
+        self,
+        run: Callable[[str], str | None],
+        hold_id: str,
+        kind: AnswerKind | str,
+        until: datetime | None,
+        token: str | None,
+        principal: str,
+    ) -> str:
+        """Answer a call that waits and return its envelope; `Turn.settle` says what of it."""
+        hold = self.holds.get(hold_id, principal=principal)
+        try:
+            self.answer(run, hold.id, kind, until, token)
+        except ChalieError as error:
+            if error.code != "already-decided":
+                raise
+        return self.outcome(hold.id, principal) or _said(self.holds.current(hold))
+
     def _changed(self, change: HoldChange) -> None:
         self._plugins.tell("hold_changed", change=change)
+
+
+def _said(hold: Hold) -> str:
+    """Return the envelope for whoever asks after a call that has none of its own."""
+    if hold.state in OPEN:
+        reason = hold.detail or "it waits for a person"
+        result = ToolResult.error(f"{hold.permission} was not run: {reason}", code="permission-denied")
+    elif hold.state in ("approved", *RUNNING):
+        message = f"{hold.permission} was approved; do not retry: its result comes to this conversation."
+        result = ToolResult.error(message, code="approval-pending")
+    else:
+        error = notices.already(hold)
+        result = ToolResult.error(error.message or str(error), code="already-decided")
+    return render(hold.name, result)

@@ -367,7 +367,7 @@ class Host:
             found = generation.snapshot.resolve(name) or generation.snapshot.named(name)
             if len(found) == 1:
                 state.activate(found[0])
-        return Turn(self.dispatcher, state, self._delegate)
+        return Turn(self.dispatcher, state, self._delegate, self.approvals)
 
     def _delegate(self, opener: Turn, channel: str) -> Turn:
         where = channel_named(self.channels, channel)

@@ -6,9 +6,14 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
 from . import schema
+from .calls import AnswerKind
+from .envelope import parse
 
 if TYPE_CHECKING:
-    from .calls import CallRecord, Channel
+    from datetime import datetime
+
+    from .approvals import Approvals
+    from .calls import Answer, CallRecord, Channel, HoldView
     from .dispatch.dispatcher import Dispatcher
     from .dispatch.state import TurnState
 
@@ -24,13 +29,19 @@ class Turn:
         dispatcher: runs the calls.
         state: what the turn knows.
         open_delegate: opens a turn on another channel under this one.
+        approvals: knows the calls that wait for a person.
     """
 
     def __init__(
-        self, dispatcher: Dispatcher, state: TurnState, open_delegate: Callable[[Turn, str], Turn]
+        self,
+        dispatcher: Dispatcher,
+        state: TurnState,
+        open_delegate: Callable[[Turn, str], Turn],
+        approvals: Approvals,
     ) -> None:
         self._dispatcher = dispatcher
         self._open_delegate = open_delegate
+        self._approvals = approvals
         self.state = state
 
     @property
@@ -101,6 +112,123 @@ class Turn:
         """
         return await self._dispatcher.acall(self.state, name, arguments)
 
+    def attempt(
+        self,
+        name: str,
+        arguments: Mapping[str, Any] | str | None = None,
+        *,
+        hold: str | None = None,
+        answer: AnswerKind | None = None,
+        token: str | None = None,
+    ) -> tuple[str, HoldView | None]:
+        """Call a tool without asking anybody, for a program that asks in a way of its own, perhaps later.
+
+        Once the program has an answer it makes the same call again with it. An answer is for the very call
+        that was asked about: it counts only where that call waited before this one, with these arguments.
+
+        Args:
+            name: a name from `names`.
+            arguments: a mapping, or the JSON text of an object as a model API delivers it.
+            hold: the id of what was asked about; where it was answered elsewhere meanwhile, what became
+                of it is the result, and nothing is called.
+            answer: what the person said, or None where nobody has been asked.
+            token: the approver token that stands for the person; left out, it is as in `Host.answer`.
+
+        Returns:
+            The call's envelope, and what it waits for; None where it does not wait.
+
+        Raises:
+            NotAuthorised: the answer is nobody's who may give one.
+            ChalieError: as `Host.answer`.
+        """
+        over = None if hold is None else self._over(hold)
+        if over is not None:
+            return over, None
+        known = {view.id for view in self.waiting()} if answer is not None else set()
+        asked = _Unasked()
+        text = self._dispatcher.call(self.state, name, arguments, approver=asked)
+        waits = asked.waits(text)
+        if waits is None or answer is None or waits.id not in known:
+            return text, waits
+        return self.settle(waits.id, answer, token=token), None
+
+    async def aattempt(
+        self,
+        name: str,
+        arguments: Mapping[str, Any] | str | None = None,
+        *,
+        hold: str | None = None,
+        answer: AnswerKind | None = None,
+        token: str | None = None,
+    ) -> tuple[str, HoldView | None]:
+        """Do what `attempt` does without blocking the event loop."""
+        import asyncio
+
+        over = None if hold is None else await asyncio.to_thread(self._over, hold)
+        if over is not None:
+            return over, None
+        known: set[str] = set()
+        if answer is not None:
+            known = {view.id for view in await asyncio.to_thread(self.waiting)}
+        asked = _Unasked()
+        text = await self._dispatcher.acall(self.state, name, arguments, approver=asked)
+        waits = asked.waits(text)
+        if waits is None or answer is None or waits.id not in known:
+            return text, waits
+        return await self.asettle(waits.id, answer, token=token), None
+
+    def waiting(self) -> tuple[HoldView, ...]:
+        """Return the calls of this principal's conversation that wait for a person, oldest first."""
+        return self._approvals.waiting(self.principal, self.conversation)
+
+    def settle(
+        self,
+        hold: str,
+        kind: AnswerKind | str = AnswerKind.ONCE,
+        *,
+        until: datetime | None = None,
+        token: str | None = None,
+    ) -> str:
+        """Answer a call of this principal that waits, and return its envelope once it has ended.
+
+        After a yes it is run, once, exactly as it was held. Where somebody else answered first, or it has
+        ended, the envelope says what became of it. It is not in the inbox any more then.
+
+        Args:
+            hold: its id.
+            kind, until, token: as in `Host.answer`.
+
+        Raises:
+            NotAuthorised: nobody who may answer did.
+            ChalieError: `hold-unknown`, `not-ready` or `not-allowed`.
+        """
+        text = self._approvals.settle(self._dispatcher.run_hold, hold, kind, until, token, self.principal)
+        return self._readable(text)
+
+    async def asettle(
+        self,
+        hold: str,
+        kind: AnswerKind | str = AnswerKind.ONCE,
+        *,
+        until: datetime | None = None,
+        token: str | None = None,
+    ) -> str:
+        """Do what `settle` does without blocking the event loop; cancelling it does not cancel the call."""
+        import asyncio
+
+        return await asyncio.to_thread(self.settle, hold, kind, until=until, token=token)
+
+    def _over(self, hold: str) -> str | None:
+        """Return what became of a call that waited, or None while it does."""
+        text = self._approvals.outcome(hold, self.principal)
+        return None if text is None else self._readable(text)
+
+    def _readable(self, text: str) -> str:
+        """Make the rest of a result that was cut readable from this turn, and return its envelope."""
+        if self.state.reader is not None and "result" in parse(text).meta:
+            self.state.activate(self.state.reader)
+        return text
+
     def seed(self, calls: Iterable[tuple[str, Mapping[str, Any]]]) -> list[str]:
         """Run the program's own calls down the same gated road, in order, before the model's.
 
@@ -124,3 +252,19 @@ class Turn:
     def cancel_call(self, call_id: str) -> bool:
         """Cancel one call by its id, in the background or not; return whether it was running."""
         return self._dispatcher.cancel(call_id)
+
+
+class _Unasked:
+    """Takes the question about one call and asks nobody: its program does, and answers later."""
+
+    def __init__(self) -> None:
+        self._hold: HoldView | None = None
+
+    def ask(self, hold: HoldView) -> Answer:
+        """Note what is asked about; raising is no answer."""
+        self._hold = hold
+        raise LookupError("the program that made the call asks about it itself")
+
+    def waits(self, text: str) -> HoldView | None:
+        """Return what the call waits for, given its envelope: it may have been answered elsewhere by now."""
+        return self._hold if self._hold is not None and parse(text).code == "approval-pending" else None

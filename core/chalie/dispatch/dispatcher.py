@@ -8,10 +8,11 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from ..calls import Call, CallRecord, HoldView, SideEffect
+from ..calls import Approver, Call, CallRecord, HoldView, SideEffect
 from ..catalogue.descriptor import Descriptor
 from ..envelope import render
 from ..errors import ChalieError, DescribeFailed, LedgerUnavailable
+from ..ledger.trail import Overtaken
 from ..names import OWN_DIST
 from ..result import ToolResult
 from .arguments import Prepared, copied, expanded, prepare, take_injected
@@ -115,6 +116,7 @@ class Dispatcher:
         *,
         token: CancelToken | None = None,
         progress: Progress | None = None,
+        approver: Approver | None = None,
     ) -> str:
         """Run one call and return its envelope. Never raises for anything a tool does.
 
@@ -124,11 +126,12 @@ class Dispatcher:
             arguments: a mapping, the JSON text of an object, or None.
             token: cancels this call alone; it should hang on `state.cancel`.
             progress: told how far this call is, in place of the turn's.
+            approver: who is asked about this call, in place of the turn's.
 
         Raises:
             KeyboardInterrupt: a person pressed Ctrl-C; the call is then recorded as cancelled.
         """
-        flight = Flight(state, name, token, progress)
+        flight = Flight(state, name, token, progress, approver)
         try:
             refusal = self._begin(flight, arguments)
             if refusal is not None:
@@ -149,6 +152,7 @@ class Dispatcher:
         *,
         token: CancelToken | None = None,
         progress: Progress | None = None,
+        approver: Approver | None = None,
     ) -> str:
         """Do what `call` does without ever blocking the running event loop.
 
@@ -158,7 +162,7 @@ class Dispatcher:
         """
         import asyncio
 
-        flight = Flight(state, name, token, progress)
+        flight = Flight(state, name, token, progress, approver)
         if os.getpid() != self._pid:  # a fork has none of the threads that would be waited for
             error = LedgerUnavailable("the host was opened by the process this one was forked from")
             return self._finish(flight, cannot_record(flight.name, error)) or ""
@@ -347,7 +351,11 @@ class Dispatcher:
         if flight.background:
             # It outlives the exchange that asked for it: only `cancel` by its id still reaches it.
             flight.token = CancelToken()
-        return self._ready(flight, descriptor, bound, handles)
+        try:
+            return self._ready(flight, descriptor, bound, handles)
+        except Overtaken:
+            refusal = self._ask_gate(flight, call, model_says, again=True)
+            return refusal or self._ready(flight, descriptor, bound, handles)
 
     def _admit_held(self, flight: Flight, hold: Hold) -> Ended | None:
         state, descriptor, holds = flight.state, flight.descriptor, self._gate.holds
@@ -400,11 +408,13 @@ class Dispatcher:
         self._maker.prepare(flight, descriptor, bound)
         return None
 
-    def _ask_gate(self, flight: Flight, call: Call, model_says: str) -> Ended | None:
+    def _ask_gate(self, flight: Flight, call: Call, model_says: str, *, again: bool = False) -> Ended | None:
         state = flight.state
         try:
             view = partial(self._view, flight, model_says)
-            admission = self._gate.admit(call, state.channel, state.approver, view, turn=state.id)
+            admission = self._gate.admit(
+                call, state.channel, flight.approver, view, turn=state.id, again=again
+            )
         except LedgerUnavailable:
             raise
         except Exception as error:
@@ -415,30 +425,16 @@ class Dispatcher:
         flight.setting = admission.decision.setting.value
         flight.answered_by = admission.answered_by
         flight.hold = admission.hold
+        flight.given = admission.given
         if admission.code == "approval-pending":
             self._held.watch()
         return None if admission.allowed else denied(flight.name, admission)
 
     def _view(self, flight: Flight, model_says: str) -> HoldView:
         """Return what a person is shown of a call, secrets masked; from now on it waits for that person."""
-        call = flight.call
-        assert call is not None
         flight.whole = None
         flight.waits = self._road.lend()
-        return HoldView(
-            id=flight.id,
-            name=call.name,
-            dist=call.dist,
-            permission=call.permission,
-            effect=call.effect,
-            arguments=copied(flight.masked or {}),
-            channel=flight.state.channel.name,
-            principal=call.principal,
-            conversation=call.conversation,
-            model_says=model_says,
-            reasons=(),
-            must_ask=call.must_ask,
-        )
+        return flight.view(model_says)
 
     # --- the run --------------------------------------------------------------------------------------
 

@@ -6,9 +6,10 @@ import threading
 import time
 from typing import TYPE_CHECKING, Any
 
-from ..calls import Call
+from ..calls import Approver, Call, HoldView
 from ..catalogue.descriptor import Descriptor
 from ..ledger.hold import Hold
+from .arguments import copied
 from .state import CancelToken, Progress, TurnState
 
 if TYPE_CHECKING:
@@ -25,10 +26,12 @@ class Flight:
         called: the name it was called by; a model may call by what is no text at all.
         token: cancels it.
         progress: told how far it is, or None.
+        approver: who can be asked about it in place of the turn's, where there is a person to ask.
     """
 
     __slots__ = (
         "answered_by",
+        "approver",
         "background",
         "begun",
         "call",
@@ -37,6 +40,7 @@ class Flight:
         "deliver",
         "descriptor",
         "ended",
+        "given",
         "healed",
         "hold",
         "hold_started",
@@ -57,7 +61,12 @@ class Flight:
     )
 
     def __init__(
-        self, state: TurnState, called: object, token: CancelToken | None, progress: Progress | None
+        self,
+        state: TurnState,
+        called: object,
+        token: CancelToken | None,
+        progress: Progress | None,
+        approver: Approver | None = None,
     ) -> None:
         self.state = state
         self.called = called if type(called) is str and called.isascii() else _text(called)
@@ -65,6 +74,7 @@ class Flight:
         self.id = f"{state.id}-{self.ordinal}"
         self.token = token if token is not None else CancelToken(state.cancel)
         self.progress = progress if progress is not None else state.progress
+        self.approver = approver if approver is not None else state.approver
         self.begun = time.perf_counter_ns()
         self.descriptor: Descriptor | None = None
         self.call: Call | None = None
@@ -77,6 +87,8 @@ class Flight:
         self.healed: tuple[str, ...] = ()
         self.setting: str | None = None
         self.answered_by: str | None = None
+        #: see `Admission.given`.
+        self.given: int | None = None
         #: what a person approved, where the call runs because of that; spent by this process.
         self.hold: Hold | None = None
         #: whether the ledger says that it runs.
@@ -102,6 +114,29 @@ class Flight:
     def name(self) -> str:
         """The ability's name, or what was called."""
         return self.descriptor.name if self.descriptor is not None else self.called[:128]
+
+    def view(self, model_says: str) -> HoldView:
+        """Return what a person is shown of the call, secrets masked.
+
+        Args:
+            model_says: what the model says it is for.
+        """
+        call = self.call
+        assert call is not None
+        return HoldView(
+            id=self.id,
+            name=call.name,
+            dist=call.dist,
+            permission=call.permission,
+            effect=call.effect,
+            arguments=copied(self.masked or {}),
+            channel=self.state.channel.name,
+            principal=call.principal,
+            conversation=call.conversation,
+            model_says=model_says,
+            reasons=(),
+            must_ask=call.must_ask,
+        )
 
 
 def _text(called: object) -> str:

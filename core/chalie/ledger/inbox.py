@@ -67,6 +67,20 @@ class Inbox:
         """Return what waits in a principal's conversation, oldest first, and leave it there."""
         return tuple(map(_message, self._fast.read(_WAITING, (principal, conversation))))
 
+    def of_call(self, principal: str | None, call_id: str) -> str | None:
+        """Return what was delivered for one call, taken before or not, marking it taken; None for nothing."""
+        rows = self._fast.read(
+            "SELECT id, conversation, call_id, text, delivered_at FROM inbox "
+            "WHERE principal IS ? AND call_id = ? ORDER BY id DESC LIMIT 1",
+            (principal, call_id),
+        )
+        if not rows:
+            return None
+        self._fast.write(
+            "UPDATE inbox SET taken_at = ? WHERE id = ? AND taken_at IS NULL", (self._clock(), rows[0][0])
+        )
+        return _message(rows[0]).text
+
     def forget(self, waiting_before: float, taken_before: float) -> int:
         """Delete messages that wait since before one moment or were taken before the other; count them."""
         with self._fast.transaction() as connection:
