@@ -612,3 +612,34 @@ def test_many_threads_may_prepare_at_once() -> None:
     for thread in threads:
         thread.join()
     assert failures == []
+
+
+PLAIN = st.dictionaries(
+    st.sampled_from([*FILES.parameters["properties"], "URL", "other"]),
+    st.one_of(
+        st.booleans(),
+        st.integers(),
+        st.integers(-(1 << 60), 1 << 60),
+        st.text(max_size=8),
+        st.sampled_from(["result:abc", "[1]", "7", "true", "\ud800", "ü"]),
+        JSON,
+    ),
+    max_size=4,
+)
+
+
+@given(PLAIN)
+def test_arguments_that_need_nothing_at_a_glance_are_those_that_a_close_look_leaves_alone(
+    arguments: dict[str, Any],
+) -> None:
+    at_a_glance = prepare(FILES, arguments)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(arguments_module, "_MOST_PLAIN", -1)
+        assert prepare(FILES, arguments) == at_a_glance
+
+
+def test_most_calls_are_plain_at_a_glance_and_a_handle_never_is() -> None:
+    leaves = arguments_module._checks_of(FILES).repairs.leaves
+    assert leaves({"source": "x", "limit": 3, "dryRun": True})
+    for odd in ({"source": "result:abc"}, {"limit": "3"}, {"other": 1}, {"source": "ü"}, {"share": 0.5}):
+        assert not leaves(odd)

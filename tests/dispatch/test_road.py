@@ -8,6 +8,7 @@ import os
 import signal
 import threading
 from collections.abc import Callable
+from contextlib import closing
 from types import SimpleNamespace
 from typing import Any
 
@@ -15,6 +16,7 @@ import pytest
 from chalie.calls import AnswerKind, SideEffect
 from chalie.dispatch.dispatcher import ROAD_THREADS
 from chalie.errors import DescribeFailed, LedgerUnavailable, NotReady
+from chalie.ledger import Ledger
 from chalie.result import ToolResult
 
 from .inside import QUIET, Inside, Person, Plain
@@ -203,6 +205,41 @@ def test_every_road_passes_the_gate_exactly_once(inside: Inside) -> None:
     for number, road in enumerate(roads, start=1):
         road()
         assert inside.gate.passes == number
+
+
+def test_a_deny_that_another_process_set_a_moment_ago_holds_for_the_next_call(inside: Inside) -> None:
+    echo = inside.add(Echo)
+    turn = inside.turn(echo)
+    assert inside.call(turn, "echo", {"text": "x"}).status == "success"  # the rows are known from here on
+    with closing(Ledger.open(inside.ledger.path)) as other:
+        other.permissions.set("chat", echo.dist, "echo", "deny", by="another process")
+    passed, rows = inside.gate.passes, len(inside.rows())
+    assert inside.call(turn, "echo", {"text": "x"}).code == "permission-denied"
+    assert inside.gate.passes == passed + 1
+    (refused,) = inside.rows()[rows:]
+    assert (refused.event, refused.setting) == ("call.refused", "deny")
+
+
+def test_a_setting_changed_between_decision_and_record_is_decided_by_anew(inside: Inside) -> None:
+    echo = inside.add(Echo)
+    turn = inside.turn(echo)
+    admit, told = inside.gate.admit, []
+
+    def meanwhile(*given: Any, **more: Any) -> Any:
+        admission = admit(*given, **more)
+        told.append(more["again"])
+        if len(told) < 3:
+            inside.ledger.permissions.set("chat", "another", "tool", "deny", by="test")
+        return admission
+
+    inside.gate.admit = meanwhile  # type: ignore[method-assign]
+    passed = inside.gate.passes
+    assert inside.call(turn, "echo", {"text": "x"}).status == "success"
+    assert told == [False, True] and inside.gate.passes == passed + 1
+    assert [row.event for row in inside.rows() if row.event.startswith("call.")] == [
+        "call.started",
+        "call.finished",
+    ]
 
 
 def test_what_the_gate_denies_is_not_imported_and_leaves_one_row(inside: Inside) -> None:

@@ -42,6 +42,8 @@ _MOST_REPAIR_WORK: Final = 50_000
 _MOST_REPAIRS: Final = 1_000
 _MOST_TOLD: Final = 50
 _PLAIN: Final = frozenset({str, int, float, bool, type(None)})
+#: How many parameters a call may have that is looked at in one go.
+_MOST_PLAIN: Final = 32
 _LONGEST_SUMMARY: Final = 500
 _LONGEST_INTEGER_BITS: Final = 4096
 _MOST_PROBLEMS: Final = 5
@@ -78,13 +80,14 @@ def take_injected(arguments: Any) -> tuple[Any, str, bool]:
         the background. `"false"`, `"no"`, `0`, null and whatever is not clearly yes are no. What is no object
         at all is returned as it is, for `prepare` to refuse.
     """
-    if isinstance(arguments, (str, bytes, bytearray)) and len(arguments) <= MOST_BYTES:
-        try:
-            arguments = json_object(_text(arguments))
-        except ArgumentRefused:
+    if type(arguments) is not dict:
+        if isinstance(arguments, (str, bytes, bytearray)) and len(arguments) <= MOST_BYTES:
+            try:
+                arguments = json_object(_text(arguments))
+            except ArgumentRefused:
+                return arguments, "", False
+        if not isinstance(arguments, Mapping):
             return arguments, "", False
-    if not isinstance(arguments, Mapping):
-        return arguments, "", False
     rest = dict(arguments)
     taken = {name: rest.pop(name) for name in INJECTED if name in rest}
     for key in [key for key in rest if isinstance(key, str) and len(key) < 24 and _may_be_injected(key)]:
@@ -142,17 +145,9 @@ def prepare(
     """
     try:
         checks = _checks_of(descriptor)
-        given = _as_mapping(arguments)
-        may_nest = _bounded(checks, given)
-        fixed, done = checks.repairs.repaired(_copied(given), may_nest)
-        healed = list(done)
-        while done and len(healed) < _MOST_REPAIRS:  # decoding may have brought new values to light
-            may_nest = _bounded(checks, fixed)
-            fixed, done = checks.repairs.repaired(fixed, may_nest)
-            healed.extend(done)
-        if done:
-            may_nest = _bounded(checks, fixed)
-        if handles is not None and has_handle(fixed):
+        plain = _plain(checks, arguments)
+        fixed, healed, may_nest = plain or _repaired(checks, arguments)
+        if plain is None and handles is not None and has_handle(fixed):
             return _with_handles(descriptor, checks, handles, principal, fixed, healed)
         _check_action(descriptor, checks.repairs, fixed, healed)
         if checks.validator.is_valid(fixed):
@@ -162,6 +157,35 @@ def prepare(
         return ToolResult.error(refused.message, code=refused.code, hint=refused.hint, valid=refused.valid)
     except SchemaRefused as refused:  # only of a descriptor that no describing process has checked
         return ToolResult.error(refused.message, code=refused.code, hint=refused.hint)
+
+
+def _plain(checks: _Checks, arguments: Any) -> tuple[dict[str, Any], list[str], bool] | None:
+    """Return what `_repaired` would of arguments so plain that nothing is to be repaired, else None.
+
+    Most calls are: a few short texts and numbers, each under a parameter's own name.
+    """
+    if type(arguments) is not dict or len(arguments) > _MOST_PLAIN or not checks.repairs.leaves(arguments):
+        return None
+    return dict(arguments), [], _work(checks, len(arguments) + 1, 1) <= _MOST_REPAIR_WORK
+
+
+def _repaired(checks: _Checks, arguments: Any) -> tuple[dict[str, Any], list[str], bool]:
+    """Return a repaired copy of bounded arguments, each repair in words, and whether all could be looked at.
+
+    Raises:
+        ArgumentRefused: as `prepare` says.
+    """
+    given = _as_mapping(arguments)
+    may_nest = _bounded(checks, given)
+    fixed, done = checks.repairs.repaired(_copied(given), may_nest)
+    healed = list(done)
+    while done and len(healed) < _MOST_REPAIRS:  # decoding may have brought new values to light
+        may_nest = _bounded(checks, fixed)
+        fixed, done = checks.repairs.repaired(fixed, may_nest)
+        healed.extend(done)
+    if done:
+        may_nest = _bounded(checks, fixed)
+    return fixed, healed, may_nest
 
 
 def expanded(

@@ -413,7 +413,7 @@ class Dispatcher:
         try:
             view = partial(self._view, flight, model_says)
             admission = self._gate.admit(
-                call, state.channel, flight.approver, view, turn=state.id, again=again
+                call, state.channel, flight.approver, view, turn=state.id, provisional=True, again=again
             )
         except LedgerUnavailable:
             raise

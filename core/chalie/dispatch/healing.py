@@ -35,6 +35,9 @@ _KIND_OF: Final[Mapping[type, str]] = {
     dict: "object",
     type(None): "null",
 }
+#: a text of so many characters, and a whole number below this, need no counting.
+_SHORT: Final = 8192
+_SMALL: Final = 1 << 53
 _ALTERNATIVES: Final = ("allOf", "anyOf", "oneOf")
 
 
@@ -140,6 +143,26 @@ class Repairs:
             if kind is str or nested:
                 fixed[key] = self._value(value, self._under_key((self._root,), key), key, healed)
         return fixed, healed
+
+    def leaves(self, arguments: dict[str, Any]) -> bool:
+        """Tell at a glance whether `repaired` would leave arguments as they are; False also where unsure.
+
+        That is a short ASCII text, no handle, where a text may stand, a boolean or a small whole number, each
+        under a parameter's own name.
+        """
+        texts, wanted = self._texts, self._wanted
+        for key, value in arguments.items():
+            kind = type(value)
+            if type(key) is not str:
+                return False
+            if kind is str:
+                if key not in texts or len(value) > _SHORT or not value.isascii():
+                    return False
+                if value.startswith("result:"):
+                    return False
+            elif key not in wanted or not (kind is bool or (kind is int and -_SMALL < value < _SMALL)):
+                return False
+        return True
 
     def is_absent(self, name: str, value: Any) -> bool:
         """Tell whether a null stands for nothing: the parameter is declared and does not take null."""

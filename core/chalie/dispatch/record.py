@@ -70,13 +70,15 @@ class Recorder:
         """Write that a call is about to run; return its end where it was cancelled meanwhile.
 
         Raises:
+            Overtaken: what the gate decided by was changed; it must be asked again.
             LedgerUnavailable: it cannot be written; the call must not run.
         """
         with flight.lock:
             if flight.token.cancelled:
                 return not_begun(flight.name)
-            columns = flight.columns = _columns(flight)
-            self._trail.append("call.started", arguments=flight.masked, **columns)
+            columns = _columns(flight)
+            self._trail.append("call.started", arguments=flight.masked, given=flight.given, **columns)
+            flight.columns = columns
             flight.started = True
         return None
 
@@ -195,7 +197,7 @@ def _columns(flight: Flight) -> dict[str, Any]:
         "dist": flight.dist or None,
         "name": flight.name,
         "permission": call.permission if call is not None else None,
-        "effect": call.effect.value if call is not None else None,
+        "effect": call.effect._value_ if call is not None else None,
         "setting": flight.setting,
         "by": flight.answered_by,
     }

@@ -39,6 +39,8 @@ class Admission:
         hold: what was answered, where the call may run because of that; spent, so that it must be started
             directly before the run and finished after it.
         detail: what only the trail is told.
+        given: the count of changes to people's settings that it was decided at without looking whether there
+            were more; the run may be recorded only while that is the count. None where it was looked.
     """
 
     decision: Decision
@@ -49,6 +51,7 @@ class Admission:
     answered_by: str | None = None
     hold: Hold | None = None
     detail: str | None = None
+    given: int | None = None
 
 
 def declined(permission: str, decision: Decision, by: str | None, *, again: bool = False) -> Admission:

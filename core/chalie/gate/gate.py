@@ -13,7 +13,7 @@ from ..calls import Approver, Call, Channel, Decision, HoldView, Setting, Sight,
 from ..catalogue.descriptor import Descriptor
 from ..ledger import Ledger
 from ..ledger.hold import Hold
-from ..ledger.permissions import PermissionRow
+from ..ledger.permissions import PermissionRow, Rows
 from ..ledger.pins import Pin
 from ..names import OWN_DIST, RESERVED
 from .admission import Admission, deciding, declined, refused, way_out
@@ -90,7 +90,10 @@ class Gate:
         Raises:
             LedgerUnavailable: the rows cannot be read.
         """
-        row = self._row(call, channel)
+        return self._decided(call, channel, self._ledger.permissions.look(), complete)
+
+    def _decided(self, call: Call, channel: Channel, rows: Rows, complete: bool = False) -> Decision:
+        row = self._row(call, channel, rows)
         internal = (call.dist, call.name) in INTERNAL
         said = self._policies.ask(call, reviewed=complete or not (row is not None or internal))
         opinions, limits = said.opinions, said.limits
@@ -154,6 +157,8 @@ class Gate:
     ) -> Admission:
         """Let a call through, ask a person about it, or refuse it. The one way to a run.
 
+        provisional: bool = False,
+        again: bool = False,
         Args:
             call: healed and validated.
             channel: where it was made.
@@ -163,9 +168,20 @@ class Gate:
 
         Raises:
             LedgerUnavailable: rows cannot be read, or a hold or its answer cannot be stored; the call must
+            provisional: what is allowed without a policy may be decided by the rows as last known, since the
+                caller makes sure of them as it records the run (`Admission.given`); it saves a look.
+            again: the same call once more, since what it was decided by had changed; it is not counted.
                 not run.
         """
-        decision = self._passed(call, channel)
+        if not again:
+            with self._counting:
+                self._passes += 1
+            if provisional and not self._policies.any:
+                known = self._ledger.permissions.last()
+                decision = self._decided(call, channel, known)
+                if decision.setting is Setting.ALLOW:
+                    return Admission(decision, True, given=known.counter)
+        decision = self._noted(call, channel)
         if decision.setting is Setting.ALLOW:
             return Admission(decision, allowed=True)
         if decision.setting is Setting.DENY:
@@ -186,14 +202,14 @@ class Gate:
 
         A person said yes, so `ask` is no obstacle any more; what denies it is. The hold is then given back.
         """
-        decision = self._passed(call, channel)
+        with self._counting:
+            self._passes += 1
+        decision = self._noted(call, channel)
         admission = Admission(decision, True, answered_by=hold.decided_by, hold=hold)
         return self._again(call, channel, hold, admission, decision)
 
-    def _passed(self, call: Call, channel: Channel) -> Decision:
-        """Count a call and decide on it."""
-        with self._counting:
-            self._passes += 1
+    def _noted(self, call: Call, channel: Channel) -> Decision:
+        """Decide on a call; what nobody has set then shows in the list of permissions."""
         decision = self.decide(call, channel)
         for verdict in decision.verdicts:
             if verdict.kind in ("row", "internal"):
@@ -215,13 +231,12 @@ class Gate:
         self.holds.unstarted(hold, f"it was denied after it had been approved: {decision.reason}")
         return refused(call, channel, decision, admission.answered_by)
 
-    def _row(self, call: Call, channel: Channel) -> PermissionRow | None:
+    def _row(self, call: Call, channel: Channel, rows: Rows) -> PermissionRow | None:
         """Return the person's row for a call; an allow that was given to something else has become `ask`."""
-        permissions = self._ledger.permissions
-        row = permissions.for_call(channel.policy, call.dist, call.name, call.permission)
+        row = rows.for_call(channel.policy, call.dist, call.name, call.permission)
         if row is None or row.setting is not Setting.ALLOW:
             return row
-        pins = permissions.pinned(call.dist, call.name)
+        pins = rows.pinned(call.dist, call.name)
         if (call.descriptor_hash, call.files_hash) in pins:
             return row
         if not pins:

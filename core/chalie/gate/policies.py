@@ -106,6 +106,11 @@ class Policies:
 
     def opinions(self, call: Call) -> tuple[Verdict, ...]:
         """Return what the policies think of a call, failures among the limits left out."""
+    @property
+    def any(self) -> bool:
+        """Whether anybody is asked about a call, or has to be and cannot."""
+        return bool(self._reviewers or self._limiters or self.missing)
+
         return self.ask(call).opinions
 
     def limits(self, call: Call) -> tuple[Verdict, ...]:

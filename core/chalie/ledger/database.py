@@ -102,10 +102,11 @@ class Database:
                 raise self.refusal(error) from error
 
     def write(self, sql: str, values: Sequence[Any] = ()) -> int:
-        """Run one statement as a transaction of its own and return the last row's id."""
+        """Run one statement as its own transaction; return the last row's id, 0 where none was changed."""
         with self._lock:
             try:
-                return self._connection.execute(sql, values).lastrowid  # type: ignore[no-any-return]
+                done = self._connection.execute(sql, values)
+                return done.lastrowid if done.rowcount else 0
             except sqlite3.Error as error:
                 raise self.refusal(error) from error
 

@@ -7,14 +7,14 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any, Final
 
-from attrs import evolve, frozen
+from attrs import evolve, field, frozen
 
 from ..calls import Setting
 from .database import Database
 from .pins import Pin, pin
 from .trail import record
 
-__all__ = ["PermissionRow", "Permissions"]
+__all__ = ["PermissionRow", "Permissions", "Rows"]
 
 _READ: Final = "SELECT channel, package, permission, setting, until, by, at FROM permissions"
 _SET: Final = """INSERT INTO permissions (channel, package, permission, setting, until, by, at)
@@ -59,8 +59,16 @@ class PermissionRow:
 
 
 @frozen
-class _Copy:
-    """The rows as last read: the connection's mark, the table's counter, and what was there."""
+class Rows:
+    """What people set, as one look found it.
+
+    Attributes:
+        mark: the connection's, at that look.
+        counter: of the changes to any of it; a row of the trail can be written on condition that it is still
+            the same (`Trail.append_given`).
+        rows, patterns, pins, trusted: what was there.
+        clock: the time in seconds since 1970.
+    """
 
     mark: int
     counter: int
@@ -68,6 +76,34 @@ class _Copy:
     patterns: Mapping[tuple[str, str], tuple[tuple[str, PermissionRow], ...]]
     pins: _Pairs
     trusted: frozenset[_Key]
+    clock: Callable[[], float] = field(eq=False)
+
+    def get(self, channel: str, package: str, permission: str) -> PermissionRow | None:
+        """Return the row of exactly this permission, or None; a row whose time is over does not count."""
+        row = self.rows.get((channel, package, permission))
+        return row if row is None or row.ends > self.clock() else None
+
+    def for_call(self, channel: str, package: str, name: str, permission: str) -> PermissionRow | None:
+        """Return the row that decides on a call, or None.
+
+        A deny that covers the call goes before everything. Else the most specific row counts: the action's
+        own, the bare name's, then the longest pattern.
+        """
+        rows = self.rows
+        found = rows.get((channel, package, permission))
+        if found is not None and found.ends <= self.clock():
+            found = None
+        if permission != name:
+            found = _stricter(found, rows.get((channel, package, name)), self.clock)
+        if name.startswith(_FOREIGN):
+            for prefix, row in self.patterns.get((channel, package), ()):
+                if name.startswith(prefix):
+                    found = _stricter(found, row, self.clock)
+        return found
+
+    def pinned(self, dist: str, name: str) -> frozenset[tuple[str, str]]:
+        """Return the (descriptor hash, files hash) that an ability was allowed with."""
+        return self.pins.get((dist, name), frozenset())
 
 
 class Permissions:
@@ -83,40 +119,43 @@ class Permissions:
         self._fast = fast
         self._durable = durable
         self._clock = clock
-        self._copy = _Copy(-1, -1, {}, {}, {}, frozenset())
+        self._last = Rows(-1, -1, {}, {}, {}, frozenset(), clock)
         self._noted: set[_Key] = set()
 
+    def look(self) -> Rows:
+        """Return the rows as they are now."""
+        last = self._last
+        # changes with every commit of *another* connection: the rows are never set through this one
+        mark = self._fast.mark()
+        if mark == last.mark:
+            return last
+        counter = self._fast.value("SELECT n FROM changes WHERE name = 'permissions'")
+        if counter == last.counter:
+            last = evolve(last, mark=mark)
+        else:
+            rows = {(row[0], row[1], row[2]): _row(*row) for row in self._fast.read(_READ)}
+            pins = _paired(self._fast.read(_PINS))
+            trusted = frozenset(map(tuple, self._fast.read(_TRUSTED)))
+            last = Rows(mark, counter, rows, _patterns(rows.values()), pins, trusted, self._clock)
+        # one assignment: a thread that is late replaces all of it, and its old mark brings the next look
+        self._last = last
+        return last
+
+    def last(self) -> Rows:
+        """Return the rows as the last look found them, for who makes sure afterwards that they still are."""
+        return self._last if self._last.counter >= 0 else self.look()
+
     def get(self, channel: str, package: str, permission: str) -> PermissionRow | None:
-        """Return the row of exactly this permission, or None; a row whose time is over does not count."""
-        row = self._rows().get((channel, package, permission))
-        return row if row is None or row.ends > self._clock() else None
+        """Return what `Rows.get` does of the rows as they are now."""
+        return self.look().get(channel, package, permission)
 
     def for_call(self, channel: str, package: str, name: str, permission: str) -> PermissionRow | None:
-        """Return the row that decides on a call, or None.
-
-        A deny that covers the call goes before everything. Else the most specific row counts: the action's
-        own, the bare name's, then the longest pattern.
-        """
-        rows = self._rows()
-        found = rows.get((channel, package, permission))
-        if found is not None and found.ends <= self._clock():
-            found = None
-        if permission != name:
-            found = _stricter(found, rows.get((channel, package, name)), self._clock)
-        if name.startswith(_FOREIGN):
-            for prefix, row in self._copy.patterns.get((channel, package), ()):
-                if name.startswith(prefix):
-                    found = _stricter(found, row, self._clock)
-        return found
-
-    def pinned(self, dist: str, name: str) -> frozenset[tuple[str, str]]:
-        """Return the (descriptor hash, files hash) that an ability was allowed with; of the last look-up."""
-        return self._copy.pins.get((dist, name), frozenset())
+        """Return what `Rows.for_call` does of the rows as they are now."""
+        return self.look().for_call(channel, package, name, permission)
 
     def trusts(self, dist: str, files_hash: str, environment: str) -> bool:
         """Tell whether a policy with exactly these files is trusted."""
-        self._rows()
-        return (dist, files_hash, environment) in self._copy.trusted
+        return (dist, files_hash, environment) in self.look().trusted
 
     def set(
         self,
@@ -225,7 +264,7 @@ class Permissions:
             asked: also those that were asked for and never set, marked `default`.
         """
         now = self._clock()
-        rows = {key: row for key, row in self._rows().items() if row.ends > now}
+        rows = {key: row for key, row in self.look().rows.items() if row.ends > now}
         if asked:
             for channel, package, permission, at in self._fast.read("SELECT * FROM asked"):
                 key = (channel, package, permission)
@@ -234,24 +273,6 @@ class Permissions:
                         *key, Setting.ASK, None, "", datetime.fromtimestamp(at, UTC), default=True
                     )
         return tuple(rows[key] for key in sorted(rows))
-
-    def _rows(self) -> Mapping[_Key, PermissionRow]:
-        copy = self._copy
-        # changes with every commit of *another* connection: the rows are never set through this one
-        mark = self._fast.mark()
-        if mark == copy.mark:
-            return copy.rows
-        counter = self._fast.value("SELECT n FROM changes WHERE name = 'permissions'")
-        if counter == copy.counter:
-            copy = evolve(copy, mark=mark)
-        else:
-            rows = {(row[0], row[1], row[2]): _row(*row) for row in self._fast.read(_READ)}
-            pins = _paired(self._fast.read(_PINS))
-            trusted = frozenset(map(tuple, self._fast.read(_TRUSTED)))
-            copy = _Copy(mark, counter, rows, _patterns(rows.values()), pins, trusted)
-        # one assignment: a thread that is late replaces all of it, and its old mark brings the next look
-        self._copy = copy
-        return copy.rows
 
 
 def _is_pattern(permission: str) -> bool:

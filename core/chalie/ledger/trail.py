@@ -14,7 +14,7 @@ from attrs import frozen
 
 from .database import Database
 
-__all__ = ["EVENTS", "Trail", "TrailRow", "record", "stored"]
+__all__ = ["EVENTS", "Overtaken", "Trail", "TrailRow", "record", "stored"]
 
 #: event -> what it says; the reference page of events is made from this table.
 EVENTS: Final[Mapping[str, str]] = MappingProxyType(
@@ -53,9 +53,17 @@ _COLUMNS: Final = (
     "status, code, arguments, detail, duration_us, by"
 )
 _INSERT: Final = f"INSERT INTO trail ({_COLUMNS}) VALUES ({', '.join('?' * 18)})"
+_INSERT_GIVEN: Final = (
+    f"INSERT INTO trail ({_COLUMNS}) SELECT {', '.join('?' * 18)} FROM changes "
+    "WHERE name = 'permissions' AND n = ?"
+)
 _FORGET_AT_ONCE: Final = 5_000
 
 _encode = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), default=str).encode
+
+
+class Overtaken(Exception):
+    """What a decision was based on was changed before it could be recorded; it has to be made again."""
 
 
 @frozen
@@ -124,17 +132,20 @@ class Trail:
         detail: Mapping[str, Any] | str | None = None,
         duration_us: int | None = None,
         by: str | None = None,
+        given: int | None = None,
     ) -> int:
         """Record one event; when this returns, the row outlives the process in every way it can end.
 
         Args:
             event: a key of `EVENTS`, or a plugin's own dotted name.
             arguments: already masked (`schema.mask`).
+            given: record it only where what people set is still as it was at this count (`Rows.counter`).
 
         Returns:
             The row's id.
 
         Raises:
+            Overtaken: a setting was changed since, and nothing was recorded.
             LedgerUnavailable: it could not be recorded.
         """
         if arguments is not None:
@@ -163,10 +174,18 @@ class Trail:
             duration_us,
             by,
         )
+        if given is None:
+            return self._write(_INSERT, values)
+        row = self._write(_INSERT_GIVEN, (*values, given))
+        if not row:
+            raise Overtaken
+        return row
+
+    def _write(self, insert: str, values: tuple[Any, ...]) -> int:
         try:
-            return self._fast.write(_INSERT, values)
+            return self._fast.write(insert, values)
         except UnicodeEncodeError:
-            return self._fast.write(_INSERT, tuple(map(stored, values)))
+            return self._fast.write(insert, tuple(map(stored, values)))
 
     def append_within(self, connection: sqlite3.Connection, event: str, **columns: Any) -> None:
         """Record an event as `append` does, inside the transaction of a change that it belongs to."""
