@@ -5,7 +5,7 @@ from __future__ import annotations
 import enum
 from collections.abc import Mapping
 from datetime import datetime
-from typing import Any, Literal, Protocol, runtime_checkable
+from typing import Any, Final, Literal, Protocol, runtime_checkable
 
 from attrs import field, frozen
 
@@ -95,7 +95,8 @@ class Call:
         name: the ability's name.
         permission: `name` or `name.action`.
         effect: the class of the derived action.
-        arguments: healed and validated; None when a search asks whether the tool may be shown.
+        arguments: healed and validated; None when a search asks whether the tool may be shown. Everybody who
+            looks gets a copy, so that nobody changes what the next one sees or what will run.
         channel: the policy channel's name.
         principal: on whose behalf.
         conversation: the conversation's id, or None.
@@ -113,7 +114,7 @@ class Call:
     name: str
     permission: str
     effect: SideEffect
-    arguments: Mapping[str, Any] | None
+    _arguments: Mapping[str, Any] | None
     channel: str
     principal: str
     conversation: str | None
@@ -126,9 +127,26 @@ class Call:
     asked_because: str = ""
 
     @property
+    def arguments(self) -> Mapping[str, Any] | None:
+        """What the tool will be given, as a copy."""
+        return _copied(self._arguments)  # type: ignore[no-any-return]
+
+    @property
     def lands_in_current_conversation(self) -> bool:
         """Whether what is sent lands in the very conversation that is being answered."""
         return self.destination is not None and self.destination == self.conversation
+
+
+def _copied(value: Any) -> Any:
+    """Return a copy of JSON values, in which only objects and lists can be changed."""
+    if isinstance(value, Mapping):
+        return {key: item if type(item) in _PLAIN else _copied(item) for key, item in value.items()}
+    if isinstance(value, list):
+        return [item if type(item) in _PLAIN else _copied(item) for item in value]
+    return value
+
+
+_PLAIN: Final = frozenset({str, int, float, bool, type(None)})
 
 
 @frozen
@@ -157,7 +175,7 @@ class Limit:
             raise ValueError(f"a limit is 'deny' or 'must_ask', not {value!r}")
 
 
-@frozen
+@frozen(cache_hash=True)
 class Verdict:
     """One contribution to a decision, with who made it and why.
 

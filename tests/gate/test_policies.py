@@ -17,7 +17,7 @@ from chalie.catalogue.descriptor import EntryPoint
 from chalie.catalogue.plugins import Plugins, attempt
 from chalie.errors import ChalieError
 from chalie.gate.gate import Gate
-from chalie.gate.policies import Policies
+from chalie.gate.policies import Policies, Said
 from chalie.hookspecs import hookimpl
 from chalie.ledger import Ledger
 
@@ -94,6 +94,21 @@ def test_a_policy_cannot_change_what_will_run(ledger: Ledger) -> None:
     assert call.arguments == {"to": ["bob"]}
 
 
+def test_a_policy_cannot_change_what_the_next_one_sees(ledger: Ledger) -> None:
+    def meddles(call: Call) -> None:
+        assert call.arguments is not None
+        call.arguments["to"][0]["name"] = "eve"
+        call.arguments["to"].clear()
+        call.arguments.clear()  # type: ignore[attr-defined]
+
+    def guards(call: Call) -> Limit | None:
+        return None if call.arguments == {"to": [{"name": "bob"}]} else Limit("deny", "not what was sent")
+
+    call = a_call(arguments={"to": [{"name": "bob"}]})
+    hooks = Hooks(first={"limit_call": meddles}, second={"limit_call": guards}, third={"review_call": guards})
+    assert Policies(hooks).ask(call) == Said()
+
+
 def test_a_reason_of_any_length_and_kind_is_one_line(ledger: Ledger) -> None:
     hooks = Hooks(
         long={"limit_call": lambda call: Limit("deny", "x\n" * 10_000)},
@@ -129,6 +144,35 @@ def test_a_policy_that_raises_or_returns_something_else_counts_as_deny(
 
     decision = Gate(ledger, Policies(Hooks(guard={hook: answer}), trusted=yes)).decide(a_call(), CHAT)
     assert (decision.setting, decision.reason) == (Setting.DENY, says)
+
+
+def test_what_a_policys_exception_or_answer_runs_is_under_the_deadline_too(
+    ledger: Ledger, stuck: threading.Event
+) -> None:
+    class Slow(Exception):
+        def __str__(self) -> str:
+            stuck.wait()
+            return "at last"
+
+    class Sly(str):
+        def split(self, *_: Any) -> Any:
+            stuck.wait()
+
+        def __eq__(self, other: object) -> bool:
+            stuck.wait()
+            return True
+
+        __hash__ = str.__hash__
+
+    def raises(call: Call) -> None:
+        raise Slow
+
+    hooks = Hooks(slow={"limit_call": raises})
+    decision = Gate(ledger, Policies(hooks, deadline_ms=50)).decide(a_call(), CHAT)
+    assert decision.reason == "the policy slow did not answer within 50 ms, which counts as deny"
+    hooks = Hooks(sly={"limit_call": lambda call: Limit("must_ask", Sly("so it is"))})
+    (verdict,) = Policies(hooks).limits(a_call())
+    assert (verdict.value, verdict.reason, type(verdict.reason)) == ("must_ask", "so it is", str)
 
 
 def test_the_answer_of_one_hook_is_no_answer_of_the_other(ledger: Ledger) -> None:

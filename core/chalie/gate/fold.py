@@ -10,6 +10,7 @@ No step depends on the order in which policies were installed or asked.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Collection, Iterable
 from operator import attrgetter
 from typing import Final
@@ -18,7 +19,7 @@ from attrs import evolve
 
 from ..calls import Decision, Setting, Verdict
 from ..ledger.permissions import PermissionRow
-from .permissions import row_verdict
+from .permissions import row_decision, row_verdict
 
 __all__ = ["fold"]
 
@@ -61,8 +62,31 @@ def fold(
         limits: verdicts of limits (`deny`, `must_ask`) and of failures (`deny`).
         has_person: whether somebody can be asked on the channel.
     """
-    if row is None and not (internal or opinions or limits):
-        return _SILENT[has_person]
+    if not (opinions or limits):  # as it is on most calls: what is decided then has been made before
+        if row is not None and (has_person or row.setting is not Setting.ASK):
+            return row_decision(row)
+        if row is None and not internal:
+            return _SILENT[has_person]
+    if row is None:
+        return _kept(internal, tuple(opinions), tuple(limits), has_person)
+    return _folded(row, internal, opinions, limits, has_person)
+
+
+@functools.lru_cache(maxsize=512)
+def _kept(
+    internal: bool, opinions: tuple[Verdict, ...], limits: tuple[Verdict, ...], has_person: bool
+) -> Decision:
+    """Fold once what policies say of most calls alike."""
+    return _folded(None, internal, opinions, limits, has_person)
+
+
+def _folded(
+    row: PermissionRow | None,
+    internal: bool,
+    opinions: Collection[Verdict],
+    limits: Collection[Verdict],
+    has_person: bool,
+) -> Decision:
     verdicts: list[Verdict] = []
     setting = _setting(row, internal, opinions, verdicts)
     setting, must_ask = _narrowed(setting, limits, verdicts)

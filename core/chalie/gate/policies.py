@@ -8,8 +8,8 @@ import json
 import os
 import threading
 import weakref
-from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Final, Protocol
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Final, Protocol
 
 from attrs import frozen
 
@@ -28,6 +28,7 @@ _REASON: Final = 500
 
 
 Decider = tuple[str, Callable[[Call], object]]
+_Decider = tuple[str, str, Callable[[Call], object]]  # with its hook, between
 
 
 class Hooks(Protocol):
@@ -56,7 +57,8 @@ class Said:
 
 
 _SILENCE: Final = Said()
-_PLAIN: Final = frozenset({str, int, float, bool, type(None)})
+#: in place of a policy's word: it failed, or answered something else.
+_FLAW: Final = "failure"
 
 
 def _nobody_is(_: str) -> bool:
@@ -83,9 +85,9 @@ class Policies:
     ) -> None:
         self._trusted = trusted
         self._deadline_s = deadline_ms / 1000
-        self._reviewers = tuple(hooks.deciding("review_call")) if hooks else ()
-        self._limiters = tuple(hooks.deciding("limit_call")) if hooks else ()
-        deciding = {author for author, _ in (*self._reviewers, *self._limiters)}
+        self._limited = _deciding(hooks, "limit_call")
+        self._reviewed = (*self._limited, *_deciding(hooks, "review_call"))
+        deciding = {author for author, _, _ in self._reviewed}
         present = deciding & hooks.loaded if hooks else set()
         self.missing: tuple[str, ...] = tuple(dist for dist in required if dist not in present)
         self._thread = _GateThread()
@@ -104,13 +106,13 @@ class Policies:
             source="config.toml: [gate] required",
         )
 
-    def opinions(self, call: Call) -> tuple[Verdict, ...]:
-        """Return what the policies think of a call, failures among the limits left out."""
     @property
     def any(self) -> bool:
         """Whether anybody is asked about a call, or has to be and cannot."""
-        return bool(self._reviewers or self._limiters or self.missing)
+        return bool(self._reviewed or self.missing)
 
+    def opinions(self, call: Call) -> tuple[Verdict, ...]:
+        """Return what the policies think of a call, failures among the limits left out."""
         return self.ask(call).opinions
 
     def limits(self, call: Call) -> tuple[Verdict, ...]:
@@ -121,42 +123,46 @@ class Policies:
         """Ask every policy about a call; with none enabled nothing is handed to another thread.
 
         Args:
-            call: the policies get a copy of its arguments, so that none can change what will run.
+            call: what it is asked about.
             reviewed: also ask for opinions, which have no effect where a row or the internal table decides.
         """
         if self.missing and self.closed is not None:
             return Said(limits=(self.closed,))
-        reviewers = self._reviewers if reviewed else ()
-        if not (reviewers or self._limiters):
+        if not (self._reviewed if reviewed else self._limited):
             return _SILENCE
-        if call.arguments is not None:
-            call = _with_own_arguments(call)
-        asking = _Asking(call, reviewers, self._limiters)
+        asking = _Asking(call, self._reviewed if reviewed else self._limited)
         if self._thread.run(asking, self._deadline_s):
             return self._said(asking)
         return Said(limits=(asking.overrun(self._deadline_s),))
 
     def _said(self, asking: _Asking) -> Said:
-        opinions: list[Verdict] = []
-        limits: list[Verdict] = []
         if not asking.answers:
             return _SILENCE
-        for hook, author, value in asking.answers:
-            if hook == "review_call" and type(value) is Opinion and value.setting in ("allow", "ask"):
-                counted = value.setting == "ask" or self._trusted(author)
-                reason = _reason(value.reason)
-                if not counted:
-                    reason += f" (does not count: {author} is not trusted; chalie trust {author})"
-                opinions.append(_verdict(author, "opinion", value.setting, reason, hook, counted))
-            elif hook == "limit_call" and type(value) is Limit and value.kind in ("deny", "must_ask"):
-                limits.append(_verdict(author, "limit", value.kind, _reason(value.reason), hook))
+        opinions: list[Verdict] = []
+        limits: list[Verdict] = []
+        for hook, author, word, reason in asking.answers:
+            if word == _FLAW:
+                limits.append(_failure(author, hook, reason))
+            elif hook == "limit_call":
+                limits.append(_limit(author, word, reason))
             else:
-                limits.append(_failure(author, hook, _wrong(value)))
+                counted = word == "ask" or self._trusted(author)
+                opinions.append(_opinion(author, word, reason, counted))
         return Said(tuple(opinions), tuple(limits))
 
 
-#: a policy says the same of most calls
-_verdict: Final = functools.lru_cache(maxsize=1024)(Verdict)
+# a policy says the same of most calls, so what was made of it is kept
+@functools.lru_cache(maxsize=1024)
+def _opinion(author: str, setting: str, reason: str, counted: bool) -> Verdict:
+    text = _short(reason)
+    if not counted:
+        text += f" (does not count: {author} is not trusted; chalie trust {author})"
+    return Verdict(author, "opinion", setting, text, "review_call", counted)
+
+
+@functools.lru_cache(maxsize=1024)
+def _limit(author: str, kind: str, reason: str) -> Verdict:
+    return Verdict(author, "limit", kind, _short(reason), "limit_call")
 
 
 def note_policies(ledger: Ledger, environment: str, hooks: Plugins, required: Sequence[str]) -> None:
@@ -180,43 +186,47 @@ def note_policies(ledger: Ledger, environment: str, hooks: Plugins, required: Se
 
 
 class _Asking:
-    """One call's round of policies, run on the gate's thread and watched from the caller's."""
+    """One call's round of policies, run on the gate's thread and watched from the caller's.
 
-    __slots__ = ("_call", "_given_up", "_hook", "_last", "_rounds", "answers")
+    Whatever is a policy's own, an answer's methods and an exception's text among it, is touched on that
+    thread only: the caller takes plain strings.
 
-    def __init__(self, call: Call, reviewers: tuple[Decider, ...], limiters: tuple[Decider, ...]) -> None:
+    Attributes:
+        answers: (hook, author, word, reason) of each policy that said something; the word is that of an
+            `Opinion` or a `Limit`, or `_FLAW`.
+    """
+
+    __slots__ = ("_call", "_left", "_now", "answers")
+
+    def __init__(self, call: Call, deciders: tuple[_Decider, ...]) -> None:
         self._call = call
-        self._rounds = (("limit_call", limiters), ("review_call", reviewers))
-        self._given_up = False
-        self._hook = self._last = ""
-        self.answers: list[tuple[str, str, object]] = []
+        self._left = [*deciders]
+        self._now: _Decider | None = None
+        self.answers: list[tuple[str, str, str, str]] = []
 
     def __call__(self) -> None:
         call = self._call
-        for hook, deciders in self._rounds:
-            self._hook = hook
-            for author, decide in deciders:
-                self._last = author
-                try:
-                    value = decide(call)
-                except BaseException as error:  # a policy that exits is one that fails
-                    value = error
-                if self._given_up:
-                    return  # the call is denied already; the policies left are not run for nothing
+        for now in self._left:
+            self._now = now
+            try:
+                value = now[2](call)
                 if value is not None:
-                    self.answers.append((hook, author, value))
+                    self.answers.append((now[1], now[0], *_read(now[1], value)))
+            except BaseException as error:  # a policy that exits is one that fails
+                self.answers.append((now[1], now[0], _FLAW, _raised(error)))
 
     def overrun(self, deadline_s: float) -> Verdict:
         """Give up on this round and return the verdict that says who kept it."""
-        self._given_up = True
-        if not self._last:
+        self._left.clear()  # the call is denied already; the policies left are not run for nothing
+        if self._now is None:
             return Verdict(
                 "host",
                 "failure",
                 "deny",
                 "policies hang and none is asked any more until the host is restarted",
             )
-        return _failure(self._last, self._hook, f"did not answer within {deadline_s * 1000:g} ms")
+        author, hook, _ = self._now
+        return _failure(author, hook, f"did not answer within {deadline_s * 1000:g} ms")
 
 
 class _GateThread:
@@ -231,7 +241,7 @@ class _GateThread:
         """Run a task on the thread; return False where it is not done within the deadline."""
         with self._turn:
             worker = self._worker
-            if worker is None or not worker.is_usable():
+            if worker is None or worker.pid != os.getpid():
                 self._stuck = [stuck for stuck in self._stuck if stuck.is_busy()]
                 if len(self._stuck) >= _MOST_STUCK:
                     return False  # closed, and no more threads for policies that hang
@@ -259,13 +269,9 @@ class _Worker:
         self._done.acquire()
         self._retired = False
         self._busy = False
-        self._pid = os.getpid()
+        self.pid = os.getpid()  # a forked child has the object and not the thread
         self._thread = threading.Thread(target=self._serve, name="chalie-gate", daemon=True)
         self._thread.start()
-
-    def is_usable(self) -> bool:
-        """Tell whether the thread is there: a forked child has the object and not the thread."""
-        return self._pid == os.getpid()
 
     def is_busy(self) -> bool:
         """Tell whether a task still runs."""
@@ -276,7 +282,7 @@ class _Worker:
         self._task = task
         self._busy = True
         os.write(self._writer, b".")
-        return self._done.acquire(timeout=deadline_s)
+        return self._done.acquire(True, deadline_s)
 
     def retire(self) -> None:
         """Let the thread end, at once or when its task does."""
@@ -286,9 +292,10 @@ class _Worker:
                 os.write(self._writer, b".")
 
     def _serve(self) -> None:
+        read, reader, done = os.read, self._reader, self._done.release
         try:
             while True:
-                os.read(self._reader, 1)
+                read(reader, 1)
                 task, self._task = self._task, None
                 if task is not None:
                     task()
@@ -296,40 +303,27 @@ class _Worker:
                 self._busy = False
                 if self._retired:
                     return
-                self._done.release()
+                done()
         finally:
             os.close(self._reader)
             os.close(self._writer)
 
 
-def _with_own_arguments(call: Call) -> Call:
-    """Return a call whose arguments are copies, so that no policy changes what is stored and run."""
-    return Call(
-        call.dist,
-        call.name,
-        call.permission,
-        call.effect,
-        _copied(call.arguments),
-        call.channel,
-        call.principal,
-        call.conversation,
-        call.descriptor_hash,
-        call.requires_approval,
-        call.must_ask,
-        call.files_hash,
-        call.destination,
-        call.trusted,
-        call.asked_because,
-    )
+def _deciding(hooks: Hooks | None, hook: str) -> tuple[_Decider, ...]:
+    return tuple((author, hook, decide) for author, decide in hooks.deciding(hook)) if hooks else ()
 
 
-def _copied(value: Any) -> Any:
-    """Return a copy of JSON values, in which only objects and lists can be changed."""
-    if isinstance(value, Mapping):
-        return {key: item if type(item) in _PLAIN else _copied(item) for key, item in value.items()}
-    if isinstance(value, list):
-        return [item if type(item) in _PLAIN else _copied(item) for item in value]
-    return value
+def _read(hook: str, value: object) -> tuple[str, str]:
+    """Return the word and the reason of a policy's answer, as plain strings."""
+    if hook == "review_call" and type(value) is Opinion:
+        word, reason = _plain(value.setting), _plain(value.reason)
+        if word in ("allow", "ask"):
+            return word, reason
+    elif hook == "limit_call" and type(value) is Limit:
+        word, reason = _plain(value.kind), _plain(value.reason)
+        if word in ("deny", "must_ask"):
+            return word, reason
+    return _FLAW, f"returned a {_plain(type(value).__name__)}"
 
 
 def _failure(author: str, hook: str, what: str) -> Verdict:
@@ -342,16 +336,21 @@ def _failure(author: str, hook: str, what: str) -> Verdict:
     )
 
 
-def _wrong(value: object) -> str:
-    if isinstance(value, BaseException):
-        try:
-            text = " ".join(str(value).split())
-        except Exception:
-            text = ""
-        return f"raised {type(value).__name__}{': ' + text[:_REASON] if text else ''}"
-    return f"returned a {type(value).__name__}"
+def _raised(error: BaseException) -> str:
+    try:
+        text = _short(_plain(str(error)))
+        return f"raised {_plain(type(error).__name__)}{': ' + text if text else ''}"
+    except BaseException:  # its text fails as well
+        return "raised what cannot be shown"
 
 
-def _reason(reason: object) -> str:
-    text = " ".join(str(reason).split()) if isinstance(reason, str) else ""
+def _plain(text: object) -> str:
+    """Return text as a `str` and nothing of a policy's own; empty for anything else."""
+    if type(text) is str:
+        return text
+    return str.__str__(text) if issubclass(type(text), str) else ""
+
+
+def _short(reason: str) -> str:
+    text = " ".join(reason.split())
     return text if len(text) <= _REASON else f"{text[: _REASON - 1]}…"
