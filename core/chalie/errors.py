@@ -64,6 +64,7 @@ CODES: Final[Mapping[str, str]] = MappingProxyType(
         "cannot-record": "the call could not be recorded, so it was not run",
         "index-unreadable": "a search index is damaged and is being rebuilt",
         # what a person typed or installed
+        "extra-missing": "an optional part of Chalie is not installed, or in a version that does not fit",
         "unknown-package": "no package of that name brings anything for Chalie in this Python",
         "unknown-playbook": "no playbook of that name is installed",
         "bad-config": "the configuration file cannot be read as written",

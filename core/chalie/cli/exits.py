@@ -48,6 +48,7 @@ EXITS: Final[Mapping[int, str]] = MappingProxyType(
 _KINDS: Final[Mapping[str, int]] = MappingProxyType(
     {
         "bad-config": SETUP,
+        "extra-missing": SETUP,
         "ledger-unavailable": SETUP,
         "cannot-record": SETUP,
         "index-unreadable": SETUP,

@@ -43,6 +43,7 @@ COMMANDS: Final[Mapping[str, str]] = MappingProxyType(
         "distrust": "Let it count no longer.",
         "permissions": "List, set, remove and check what tools may do.",
         "approvers": "List, add and remove approver tokens.",
+        "mcp": "Serve the tools of this host to other agents by MCP.",
         "tokens": "List, add and revoke the tokens of clients at the HTTP door.",
         "trail": "Show what was called, decided and changed.",
         "evaluate": "Measure how well search finds the right tool for a file of questions.",

@@ -1,0 +1,116 @@
+"""What a client gets back: the envelope as text, what it gates by as metadata, and progress on the way."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Any
+
+from .offer import definitions, hints
+
+if TYPE_CHECKING:
+    from mcp.server.context import ServerRequestContext
+    from mcp_types import CallToolResult
+
+    from ..catalogue.descriptor import Descriptor
+    from .doors import Exchange
+
+__all__ = ["Progressing", "answered", "refused"]
+
+
+def answered(
+    turn: Exchange, text: str, found: Sequence[Descriptor], late: Iterable[str] = ()
+) -> CallToolResult:
+    """Return the answer to a call.
+
+    Args:
+        turn: it was made in.
+        text: its envelope.
+        found: the tools it found, whose definitions go along.
+        late: envelopes of earlier calls that have come to an end since.
+    """
+    from mcp_types import CallToolResult, TextContent
+
+    record = turn.records[-1] if turn.records else None
+    texts = [text]
+    meta: dict[str, Any] = {}
+    if record is not None:
+        meta["chalie/call"] = record.call_id
+        meta["chalie/permission"] = record.permission
+        if record.code is not None:
+            meta["chalie/code"] = record.code
+        called = turn.state.snapshot.get(record.dist, record.name)
+        if called is not None:
+            meta["chalie/tool"] = {"name": record.name, **next(iter(hints(turn.state, (called,)).values()))}
+    if found:
+        added = definitions(turn.state, found)
+        texts += [added] if added else []
+        meta["chalie/tools"] = hints(turn.state, found)
+    texts += late
+    return CallToolResult(
+        content=[TextContent(text=each) for each in texts],
+        is_error=record is not None and record.status == "error",
+        _meta=meta,
+    )
+
+
+def refused(text: str, late: Iterable[str] = ()) -> CallToolResult:
+    """Return the answer to what was no call of any tool."""
+    from mcp_types import CallToolResult, TextContent
+
+    return CallToolResult(content=[TextContent(text=each) for each in (text, *late)], is_error=True)
+
+
+class Progressing:
+    """Tells a client how far its call is, from whichever thread that is said on, and never after its end.
+
+    Args:
+        context: of the request.
+        token: by which the client knows it.
+        loop: the one that serves the connection.
+    """
+
+    def __init__(
+        self, context: ServerRequestContext[Any, Any], token: str | int, loop: asyncio.AbstractEventLoop
+    ) -> None:
+        self._context = context
+        self._token = token
+        self._loop = loop
+        self._last = 0.0
+        self._over = False
+        self._sending: set[asyncio.Task[None]] = set()
+
+    @classmethod
+    def of(cls, context: ServerRequestContext[Any, Any]) -> Progressing | None:
+        """Return what tells the client of a request, or None where it did not ask to be told."""
+        token = (context.meta or {}).get("progress_token")
+        return None if token is None else cls(context, token, asyncio.get_running_loop())
+
+    def __call__(self, call_id: str, fraction: float | None, message: str) -> None:
+        """Tell how far a call is: from 0 to 1, or None where that is not known."""
+        self._loop.call_soon_threadsafe(self._say, fraction, message)
+
+    def end(self) -> None:
+        """Say nothing more: the answer follows."""
+        self._over = True
+        for task in self._sending:
+            task.cancel()
+
+    def _say(self, fraction: float | None, message: str) -> None:
+        if self._over:
+            return
+        # what is told must grow; where nothing is known of the whole, it grows towards it
+        self._last = max(self._last, fraction) if fraction is not None else self._last + (1 - self._last) / 8
+        task = self._loop.create_task(self._send(self._last, 1.0 if fraction is not None else None, message))
+        self._sending.add(task)
+        task.add_done_callback(self._sending.discard)
+
+    async def _send(self, fraction: float, total: float | None, message: str) -> None:
+        from mcp_types import ProgressNotification, ProgressNotificationParams
+
+        told = ProgressNotificationParams(
+            progress_token=self._token, progress=fraction, total=total, message=message or None
+        )
+        await self._context.session.send_notification(
+            ProgressNotification(params=told), related_request_id=self._context.request_id
+        )
