@@ -180,8 +180,8 @@ def test_another_principals_hold_cannot_be_answered_or_read(host: Host, ran: Pat
     assert other.waiting() == ()
     with pytest.raises(ChalieError, match="there is no hold"):
         other.settle(hold.id, ONCE, token=host.approver_token)
-    with pytest.raises(ChalieError, match="there is no hold"):
-        other.attempt("send_words", {"text": "hi"}, hold=hold.id)
+    text, waits = other.attempt("send_words", {"text": "hi"}, hold=hold.id)
+    assert (parse(text).code, waits) == ("hold-unknown", None)
     assert not lines(ran)
 
 
@@ -242,3 +242,16 @@ def test_twenty_tasks_with_one_yes_run_it_once(host: Host, ran: Path) -> None:
     texts = asyncio.run(main())
     assert lines(ran) == ["hi"]
     assert len(set(texts)) == 1 and '"sent":"hi"' in texts[0]
+
+
+def test_a_hold_that_cannot_be_run_now_is_an_envelope(host: Host, ran: Path) -> None:
+    turn = a_turn(host)
+    _, hold = turn.attempt("send_words", {"text": "hi"})
+    assert hold is not None
+    with host.ledger.holds._fast.transaction() as connection:
+        connection.execute("UPDATE holds SET must_ask = 1 WHERE id = ?", (hold.id,))
+    text, waits = turn.attempt(
+        "send_words", {"text": "hi"}, answer=AnswerKind.ALWAYS, token=host.approver_token
+    )
+    assert (parse(text).code, waits) == ("not-allowed", None)
+    assert not lines(ran)

@@ -106,8 +106,12 @@ def test_configuration_blocks_are_toml_that_the_host_takes(page: Path, tmp_path:
         Config.load(home)
 
 
+#: pages whose code needs a framework, run where those are installed: tests/interop/frameworks.
+ELSEWHERE = {f"use-with-{name}.md" for name in ("langchain", "llm", "openai-agents", "pydantic-ai")}
+
+
 def code_pages() -> list[Path]:
-    return [page for page in PAGES if blocks(page, "python")]
+    return [page for page in PAGES if blocks(page, "python") and page.name not in ELSEWHERE]
 
 
 @pytest.mark.parametrize("page", code_pages(), ids=lambda page: page.name)

@@ -7,7 +7,9 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from . import schema
 from .calls import AnswerKind
-from .envelope import parse
+from .envelope import parse, render
+from .errors import ChalieError, NotAuthorised
+from .result import ToolResult
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -138,10 +140,9 @@ class Turn:
             The call's envelope, and what it waits for; None where it does not wait.
 
         Raises:
-            NotAuthorised: the answer is nobody's who may give one.
-            ChalieError: as `Host.answer`.
+            NotAuthorised: the answer is nobody's who may give one; the call still waits.
         """
-        over = None if hold is None else self._over(hold)
+        over = None if hold is None else self._over(name, hold)
         if over is not None:
             return over, None
         known = {view.id for view in self.waiting()} if answer is not None else set()
@@ -150,7 +151,7 @@ class Turn:
         waits = asked.waits(text)
         if waits is None or answer is None or waits.id not in known:
             return text, waits
-        return self.settle(waits.id, answer, token=token), None
+        return self._settled(name, waits.id, answer, token), None
 
     async def aattempt(
         self,
@@ -164,7 +165,7 @@ class Turn:
         """Do what `attempt` does without blocking the event loop."""
         import asyncio
 
-        over = None if hold is None else await asyncio.to_thread(self._over, hold)
+        over = None if hold is None else await asyncio.to_thread(self._over, name, hold)
         if over is not None:
             return over, None
         known: set[str] = set()
@@ -175,7 +176,7 @@ class Turn:
         waits = asked.waits(text)
         if waits is None or answer is None or waits.id not in known:
             return text, waits
-        return await self.asettle(waits.id, answer, token=token), None
+        return await asyncio.to_thread(self._settled, name, waits.id, answer, token), None
 
     def waiting(self) -> tuple[HoldView, ...]:
         """Return the calls of this principal's conversation that wait for a person, oldest first."""
@@ -218,9 +219,21 @@ class Turn:
 
         return await asyncio.to_thread(self.settle, hold, kind, until=until, token=token)
 
-    def _over(self, hold: str) -> str | None:
+    def _settled(self, name: str, hold: str, answer: AnswerKind, token: str | None) -> str:
+        """Do what `settle` does, where a hold that cannot be run is an envelope too."""
+        try:
+            return self.settle(hold, answer, token=token)
+        except NotAuthorised:
+            raise
+        except ChalieError as error:
+            return _refused(name, error)
+
+    def _over(self, name: str, hold: str) -> str | None:
         """Return what became of a call that waited, or None while it does."""
-        text = self._approvals.outcome(hold, self.principal)
+        try:
+            text = self._approvals.outcome(hold, self.principal)
+        except ChalieError as error:
+            return _refused(name, error)
         return None if text is None else self._readable(text)
 
     def _readable(self, text: str) -> str:
@@ -252,6 +265,10 @@ class Turn:
     def cancel_call(self, call_id: str) -> bool:
         """Cancel one call by its id, in the background or not; return whether it was running."""
         return self._dispatcher.cancel(call_id)
+
+
+def _refused(name: str, error: ChalieError) -> str:
+    return render(name, ToolResult.error(error.message or error.code, code=error.code, hint=error.hint))
 
 
 class _Unasked:

@@ -1,0 +1,184 @@
+"""The toolset: what a turn offers, listed anew before each model request."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, MutableMapping
+from typing import Any
+
+from chalie import AnswerKind, HoldView, Host, Turn
+from pydantic_ai import RunContext
+from pydantic_ai.exceptions import ApprovalRequired
+from pydantic_ai.tools import ToolDefinition
+from pydantic_ai.toolsets import AbstractToolset, ToolsetTool
+from pydantic_core import SchemaValidator, core_schema
+
+from . import history
+
+__all__ = ["MARK", "ChalieToolset", "shown"]
+
+#: the metadata of each tool of Chalie's.
+MARK = "chalie"
+#: searches run alone, so that what stands after one in a reply can be called.
+_SEARCHES = frozenset({"find_tools", "find_skills"})
+#: calls whose holds are kept in mind.
+_MOST_ASKED = 1000
+# Chalie heals and checks the arguments itself, and tells the model what is wrong in an envelope.
+_ANYTHING = SchemaValidator(schema=core_schema.any_schema())
+
+
+class ChalieToolset(AbstractToolset[Any]):
+    """Chalie's tools: the pinned ones at first, then what `find_tools` finds. One turn for each run.
+
+    With an approver token, what must be asked about is a deferred tool call that waits for approval. Without
+    one the host's own approver is asked, and a call that nobody answers returns `approval-pending`.
+
+    Args:
+        host: an open host.
+        channel: where the runs happen.
+        principal: on whose behalf, or what says so of a run; default: the account's login name.
+        approver_token: stands for the person whose answers `DeferredToolResults` brings; default:
+            `CHALIE_APPROVER_TOKEN`.
+        id: the toolset's id in its agent.
+    """
+
+    def __init__(
+        self,
+        host: Host,
+        *,
+        channel: str = "chat",
+        principal: str | Callable[[RunContext[Any]], str] | None = None,
+        approver_token: str | None = None,
+        id: str = "chalie",
+    ) -> None:
+        self._host = host
+        self._channel = channel
+        self._principal = principal
+        self._token = approver_token or host.config.approver_token
+        self._id = id
+        #: what was asked about, by the id of its tool call: beside the metadata, which not every program
+        #: brings back.
+        self._asked: MutableMapping[str, str] = {}
+
+    @property
+    def id(self) -> str:
+        """The toolset's id in its agent."""
+        return self._id
+
+    async def for_run(self, ctx: RunContext[Any]) -> AbstractToolset[Any]:
+        """Return the toolset of one run, with a turn of its own.
+
+        Raises:
+            NotAuthorised: the home does not know the approver token.
+        """
+        if self._token:
+            self._host.authority.prove(self._token)
+        turn = await self._host.aturn(
+            self._channel,
+            principal=self._principal(ctx) if callable(self._principal) else self._principal,
+            conversation=ctx.conversation_id,
+            active=history.names(ctx.messages) if ctx.prompt is None else (),
+        )
+        return _Run(turn, self._token, self._id, self._asked)
+
+    async def get_tools(self, ctx: RunContext[Any]) -> dict[str, ToolsetTool[Any]]:
+        """Return nothing: tools belong to a run."""
+        return {}
+
+    async def call_tool(
+        self, name: str, tool_args: dict[str, Any], ctx: RunContext[Any], tool: ToolsetTool[Any]
+    ) -> Any:
+        """Refuse: tools belong to a run."""
+        raise RuntimeError("this toolset is called through the one that for_run returns")
+
+
+class _Run(AbstractToolset[Any]):
+    """The toolset of one run."""
+
+    def __init__(self, turn: Turn, token: str | None, id: str, asked: MutableMapping[str, str]) -> None:
+        self._turn = turn
+        self._token = token
+        self._id = id
+        self._asked = asked
+
+    @property
+    def id(self) -> str:
+        return self._id
+
+    async def get_tools(self, ctx: RunContext[Any]) -> dict[str, ToolsetTool[Any]]:
+        await self._note_denied(ctx)
+        return {
+            tool["name"]: ToolsetTool(
+                toolset=self,
+                tool_def=ToolDefinition(
+                    name=tool["name"],
+                    description=tool["description"],
+                    parameters_json_schema=tool["input_schema"],
+                    strict=False,
+                    sequential=tool["name"] in _SEARCHES,
+                    metadata={MARK: True},
+                ),
+                max_retries=0,
+                args_validator=_ANYTHING,
+            )
+            for tool in self._turn.tools("anthropic")
+        }
+
+    async def call_tool(
+        self, name: str, tool_args: dict[str, Any], ctx: RunContext[Any], tool: ToolsetTool[Any]
+    ) -> str:
+        if not self._token:
+            return await self._turn.acall(name, tool_args)
+        call_id = ctx.tool_call_id or ""
+        answer = AnswerKind.ONCE if ctx.tool_call_approved else None
+        text, hold = await self._turn.aattempt(
+            name,
+            tool_args,
+            hold=self._hold_of(call_id, ctx.tool_call_metadata) if answer else None,
+            answer=answer,
+            token=self._token,
+        )
+        if hold is not None:
+            self._asked[call_id] = hold.id
+            if len(self._asked) > _MOST_ASKED:  # what nobody came back to; its metadata still tells
+                self._asked.pop(next(iter(self._asked)))
+            raise ApprovalRequired(metadata=shown(hold))
+        self._asked.pop(call_id, None)
+        return text
+
+    def _hold_of(self, call_id: str, metadata: Any) -> str | None:
+        brought = metadata.get("hold") if isinstance(metadata, dict) else None
+        return self._asked.get(call_id) or (brought if isinstance(brought, str) else None)
+
+    async def _note_denied(self, ctx: RunContext[Any]) -> None:
+        """Decline in the home what the person denied here, so that nobody approves it later."""
+        if not self._token or not (denied := list(history.denied(ctx.messages))):
+            return
+        waiting = {view.id: view for view in self._turn.waiting()}
+        for call_id, name, arguments in denied:
+            hold = self._asked.pop(call_id, None)
+            alike = (view.id for view in waiting.values() if _is(view, name, arguments))
+            hold = hold if hold in waiting else next(alike, None)
+            if hold is not None:
+                del waiting[hold]
+                await self._turn.asettle(hold, AnswerKind.DECLINE, token=self._token)
+
+
+def shown(hold: HoldView) -> dict[str, Any]:
+    """Return what a person is shown of a held call, as metadata of its deferred tool call."""
+    return {
+        "hold": hold.id,
+        "tool": hold.name,
+        "package": hold.dist,
+        "permission": hold.permission,
+        "effect": hold.effect.value,
+        "arguments": dict(hold.arguments),
+        "reasons": list(hold.reasons),
+        "model_says": hold.model_says,
+        "expires_at": hold.expires_at.isoformat() if hold.expires_at else None,
+    }
+
+
+def _is(view: HoldView, name: str, arguments: Any) -> bool:
+    """Tell whether a held call is one of the model's, whose arguments still have what is not the tool's."""
+    own = {key: value for key, value in dict(arguments).items() if key not in ("act_summary", "async")}
+    return view.name == name and dict(view.arguments) == own
