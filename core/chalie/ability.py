@@ -54,13 +54,16 @@ class Context(Protocol):
         principal: on whose behalf the call runs; keep different principals' data apart.
         conversation: the conversation's id, or None outside of one.
         channel: the channel's name, as in `chat`.
-        client: what the client told of itself (time zone, locale, position); may be empty.
     """
 
     principal: str
     conversation: str | None
     channel: str
-    client: Mapping[str, Any]
+
+    @property
+    def client(self) -> Mapping[str, Any]:
+        """What the client told of itself (time zone, locale, position); may be empty."""
+        ...
 
     @property
     def cancelled(self) -> bool:

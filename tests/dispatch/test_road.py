@@ -336,7 +336,7 @@ def test_a_call_that_cannot_be_recorded_is_not_run(inside: Inside, monkeypatch: 
     def full(*_: object, **__: object) -> int:
         raise LedgerUnavailable("disk full")
 
-    monkeypatch.setattr(inside.ledger.trail, "append", full)
+    monkeypatch.setattr(inside.ledger.trail, "append_call", full)
     frame = inside.call(turn, "counts")
     assert frame.code == "cannot-record" and "was not run" in frame.body
     assert ran == []
@@ -346,14 +346,14 @@ def test_a_result_whose_outcome_cannot_be_recorded_is_given_and_says_so(
     inside: Inside, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     turn = inside.turn(inside.add(Echo))
-    append = inside.ledger.trail.append
+    append = inside.ledger.trail.append_call
 
-    def full(event: str, **columns: Any) -> int:
+    def full(event: str, *who: Any, **columns: Any) -> int:
         if event == "call.finished":
             raise LedgerUnavailable("disk full")
-        return append(event, **columns)
+        return append(event, *who, **columns)
 
-    monkeypatch.setattr(inside.ledger.trail, "append", full)
+    monkeypatch.setattr(inside.ledger.trail, "append_call", full)
     frame = inside.call(turn, "echo", {"text": "x"})
     assert frame.status == "success" and frame.meta["recorded"] is False
     assert [row.event for row in inside.rows()] == ["call.started"]

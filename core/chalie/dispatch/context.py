@@ -30,13 +30,13 @@ class CallContext:
 
     __slots__ = (
         "_call_id",
+        "_client",
         "_data_folder",
         "_dist",
         "_embed",
         "_progress",
         "_token",
         "channel",
-        "client",
         "conversation",
         "principal",
     )
@@ -54,13 +54,18 @@ class CallContext:
         self.principal = state.principal
         self.conversation = state.conversation
         self.channel = state.channel.name
-        self.client: Mapping[str, Any] = MappingProxyType(dict(state.client))
+        self._client = state.client
         self._call_id = call_id
         self._dist = dist
         self._token = token
         self._progress = progress
         self._embed = embed
         self._data_folder = data_folder
+
+    @property
+    def client(self) -> Mapping[str, Any]:
+        """What the client told of itself (time zone, position); a copy, so that no call changes another's."""
+        return MappingProxyType(dict(self._client))
 
     @property
     def cancelled(self) -> bool:

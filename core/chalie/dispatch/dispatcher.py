@@ -385,7 +385,7 @@ class Dispatcher:
         if flight.hold is None:
             return None
         admission = self._gate.readmit(call, state.channel, flight.hold)
-        flight.setting = admission.decision.setting.value
+        flight.setting = admission.decision.setting._value_
         flight.answered_by = admission.answered_by
         if not admission.allowed:
             return denied(flight.name, admission)
@@ -422,7 +422,7 @@ class Dispatcher:
         finally:
             if flight.waits:
                 self._road.take_back()
-        flight.setting = admission.decision.setting.value
+        flight.setting = admission.decision.setting._value_
         flight.answered_by = admission.answered_by
         flight.hold = admission.hold
         flight.given = admission.given

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from ..calls import Approver, Call, HoldView
 from ..catalogue.descriptor import Descriptor
 from ..ledger.hold import Hold
+from ..ledger.trail import Who
 from .arguments import copied
 from .state import CancelToken, Progress, TurnState
 
@@ -36,7 +37,6 @@ class Flight:
         "begun",
         "call",
         "called",
-        "columns",
         "deliver",
         "descriptor",
         "ended",
@@ -56,6 +56,7 @@ class Flight:
         "state",
         "token",
         "waits",
+        "who",
         "whole",
         "work",
     )
@@ -99,7 +100,7 @@ class Flight:
         self.limit_s: float | None = None
         self.work: Work | None = None
         #: what every row of the call says, once it is known.
-        self.columns: dict[str, Any] | None = None
+        self.who: Who | None = None
         #: held while a row is written, so that no outcome is written twice or before its intent.
         self.lock = threading.Lock()
         self.started = False

@@ -10,6 +10,7 @@ from .. import schema
 from ..calls import CallRecord
 from ..envelope import render
 from ..errors import LedgerUnavailable
+from ..ledger.trail import WHO, Who
 from ..result import ToolResult
 from .flight import Flight
 from .hiding import hidden, leaves
@@ -76,9 +77,11 @@ class Recorder:
         with flight.lock:
             if flight.token.cancelled:
                 return not_begun(flight.name)
-            columns = _columns(flight)
-            self._trail.append("call.started", arguments=flight.masked, given=flight.given, **columns)
-            flight.columns = columns
+            who = _who(flight)
+            self._trail.append_call(
+                "call.started", who, arguments=flight.masked, by=flight.answered_by, given=flight.given
+            )
+            flight.who = who
             flight.started = True
         return None
 
@@ -116,27 +119,26 @@ class Recorder:
 
     def _append_outcome(self, flight: Flight, ended: Ended, duration: int, text: str) -> bool:
         event = "call.finished" if flight.started else "call.refused"
-        columns = {
-            **(flight.columns or _columns(flight)),
-            "status": ended.result.status,
-            "code": ended.result.code,
-            "arguments": None if flight.started else flight.masked,
-            "detail": _detail(flight, ended),
-            "duration_us": duration,
-        }
+        who = flight.who or _who(flight)
+        arguments = None if flight.started else flight.masked
+        status, code, detail = ended.result.status, ended.result.code, _detail(flight, ended)
         try:
             if flight.hold is not None and flight.hold_started:
+                more = {"status": status, "code": code, "arguments": arguments, "detail": detail}
+                columns = {**dict(zip(WHO, who, strict=True)), **more, "by": flight.answered_by}
                 self._holds.finish(
                     flight.hold,
-                    _state(ended.result.code),
-                    code=ended.result.code,
-                    outcome=lambda connection: self._trail.append_within(connection, event, **columns),
+                    _state(code),
+                    code=code,
+                    outcome=lambda connection: self._trail.append_within(
+                        connection, event, duration_us=duration, **columns
+                    ),
                     text=text if flight.deliver else None,
                 )
                 return True
             if flight.hold is not None:
-                self._holds.unstarted(flight.hold, str(columns["detail"] or ended.result.message))
-            self._trail.append(event, **columns)
+                self._holds.unstarted(flight.hold, detail or ended.result.message)
+            self._trail.append_call(event, who, status, code, arguments, detail, duration, flight.answered_by)
         except LedgerUnavailable:
             return False
         return True
@@ -185,22 +187,21 @@ def _state(code: str | None) -> str:
     return "interrupted" if code in ("timed-out", "cancelled", "worker-died") else "failed"
 
 
-def _columns(flight: Flight) -> dict[str, Any]:
+def _who(flight: Flight) -> Who:
     """Return what every row of a call says."""
     state, call = flight.state, flight.call
-    return {
-        "call_id": flight.id,
-        "ordinal": flight.ordinal,
-        "channel": state.channel.name,
-        "principal": state.principal,
-        "conversation": state.conversation,
-        "dist": flight.dist or None,
-        "name": flight.name,
-        "permission": call.permission if call is not None else None,
-        "effect": call.effect._value_ if call is not None else None,
-        "setting": flight.setting,
-        "by": flight.answered_by,
-    }
+    return (
+        flight.id,
+        flight.ordinal,
+        state.channel.name,
+        state.principal,
+        state.conversation,
+        flight.dist or None,
+        flight.name,
+        call.permission if call is not None else None,
+        call.effect._value_ if call is not None else None,  # past the enum's slow property
+        flight.setting,
+    )
 
 
 def _detail(flight: Flight, ended: Ended) -> str | None:

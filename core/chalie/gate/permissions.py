@@ -5,27 +5,32 @@ from __future__ import annotations
 import shlex
 from typing import Final
 
-from ..calls import Setting, Verdict
+from ..calls import Decision, Setting, Verdict
 from ..ledger.permissions import PermissionRow
 
-__all__ = ["row_verdict", "setting_line"]
+__all__ = ["row_decision", "row_verdict", "setting_line"]
 
 
-#: verdicts of the rows that were looked at, by the row's identity: each is made once and said many times.
-_made: Final[dict[int, tuple[PermissionRow, Verdict]]] = {}
+#: what was made of the rows that were looked at, by the row's identity: made once and said many times.
+_made: Final[dict[int, tuple[PermissionRow, Decision]]] = {}
 _MOST: Final = 4096
 
 
-def row_verdict(row: PermissionRow) -> Verdict:
-    """Return what a row contributes to a decision."""
+def row_decision(row: PermissionRow) -> Decision:
+    """Return the decision of a row that nobody narrows, on a channel where somebody can be asked."""
     made = _made.get(id(row))
     if made is not None and made[0] is row:
         return made[1]
     if len(_made) >= _MOST:
         _made.clear()
-    verdict = _verdict(row)
-    _made[id(row)] = (row, verdict)  # the row is kept, so that no other gets its identity
-    return verdict
+    decision = Decision(row.setting, False, (_verdict(row),))
+    _made[id(row)] = (row, decision)  # the row is kept, so that no other gets its identity
+    return decision
+
+
+def row_verdict(row: PermissionRow) -> Verdict:
+    """Return what a row contributes to a decision."""
+    return row_decision(row).verdicts[0]
 
 
 def _verdict(row: PermissionRow) -> Verdict:

@@ -73,6 +73,7 @@ class Database:
             self._connection.execute(f"PRAGMA wal_autocheckpoint={_CHECKPOINT_PAGES}")
             self._connection.execute("PRAGMA journal_size_limit=67108864")
             self._marker: Any = self._connection.cursor()
+            self._writer: Any = self._connection.cursor()
         except sqlite3.Error as error:
             raise self.refusal(error) from error
         _open.add(self)
@@ -105,7 +106,7 @@ class Database:
         """Run one statement as its own transaction; return the last row's id, 0 where none was changed."""
         with self._lock:
             try:
-                done = self._connection.execute(sql, values)
+                done = self._writer.execute(sql, values)
                 return done.lastrowid if done.rowcount else 0
             except sqlite3.Error as error:
                 raise self.refusal(error) from error
@@ -134,8 +135,8 @@ class Database:
 
     def abandon(self) -> None:
         """Let go of the connection without closing it, in a forked child."""
-        _inherited.append((self._connection, self._marker))
-        self._connection = self._marker = _Forked()
+        _inherited.append((self._connection, self._marker, self._writer))
+        self._connection = self._marker = self._writer = _Forked()
         self._lock = threading.Lock()  # the parent's may have been held at the moment of the fork
 
     def refusal(self, error: sqlite3.Error) -> LedgerUnavailable:

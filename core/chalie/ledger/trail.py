@@ -14,7 +14,7 @@ from attrs import frozen
 
 from .database import Database
 
-__all__ = ["EVENTS", "Overtaken", "Trail", "TrailRow", "record", "stored"]
+__all__ = ["EVENTS", "WHO", "Overtaken", "Trail", "TrailRow", "Who", "record", "stored"]
 
 #: event -> what it says; the reference page of events is made from this table.
 EVENTS: Final[Mapping[str, str]] = MappingProxyType(
@@ -48,10 +48,32 @@ _WHOLE: Final = 65_536
 _NAME: Final = 512
 _HEAD: Final = 4_096
 
-_COLUMNS: Final = (
-    "at, event, call_id, ordinal, channel, principal, conversation, dist, name, permission, effect, setting, "
-    "status, code, arguments, detail, duration_us, by"
+#: the columns that say whose call it is and what the gate made of it; alike in all rows of one call.
+WHO: Final = (
+    "call_id",
+    "ordinal",
+    "channel",
+    "principal",
+    "conversation",
+    "dist",
+    "name",
+    "permission",
+    "effect",
+    "setting",
 )
+Who = tuple[
+    str | None,
+    int | None,
+    str | None,
+    str | None,
+    str | None,
+    str | None,
+    str | None,
+    str | None,
+    str | None,
+    str | None,
+]
+_COLUMNS: Final = f"at, event, {', '.join(WHO)}, status, code, arguments, detail, duration_us, by"
 _INSERT: Final = f"INSERT INTO trail ({_COLUMNS}) VALUES ({', '.join('?' * 18)})"
 _INSERT_GIVEN: Final = (
     f"INSERT INTO trail ({_COLUMNS}) SELECT {', '.join('?' * 18)} FROM changes "
@@ -148,32 +170,33 @@ class Trail:
             Overtaken: a setting was changed since, and nothing was recorded.
             LedgerUnavailable: it could not be recorded.
         """
+        if name is not None and len(name) > _NAME:
+            name = f"{name[: _NAME - 1]}…"
+        who = (call_id, ordinal, channel, principal, conversation, dist, name, permission, effect, setting)
+        return self.append_call(event, who, status, code, arguments, detail, duration_us, by, given)
+
+    def append_call(
+        self,
+        event: str,
+        who: Who,
+        status: str | None = None,
+        code: str | None = None,
+        arguments: Mapping[str, Any] | str | None = None,
+        detail: Mapping[str, Any] | str | None = None,
+        duration_us: int | None = None,
+        by: str | None = None,
+        given: int | None = None,
+    ) -> int:
+        """Do what `append` does for who keeps the first columns ready: every call has two rows.
+
+        Args:
+            who: in the order of `WHO`.
+        """
         if arguments is not None:
             arguments = _text(arguments)
         if detail is not None:
             detail = _text(detail)
-        if name is not None and len(name) > _NAME:
-            name = f"{name[: _NAME - 1]}…"
-        values = (
-            self._clock(),
-            event,
-            call_id,
-            ordinal,
-            channel,
-            principal,
-            conversation,
-            dist,
-            name,
-            permission,
-            effect,
-            setting,
-            status,
-            code,
-            arguments,
-            detail,
-            duration_us,
-            by,
-        )
+        values = (self._clock(), event, *who, status, code, arguments, detail, duration_us, by)
         if given is None:
             return self._write(_INSERT, values)
         row = self._write(_INSERT_GIVEN, (*values, given))
