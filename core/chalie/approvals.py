@@ -90,6 +90,10 @@ class Approvals:
             and self._ledger.permissions.trusts(dist, loaded, self.environment)
         )
 
+    def trusts_server(self, dist: str, files_hash: str) -> bool:
+        """Tell whether a person trusts a server, as it is configured now, to say what its tools do."""
+        return bool(files_hash) and self._ledger.permissions.trusts(dist, files_hash, self.environment)
+
     def files_hash(self, dist: str) -> str:
         """Return the hash over a package's files as they are described; empty where there are none."""
         row = self._upkeep.latest.snapshot.distribution(dist)

@@ -18,7 +18,7 @@ from .dispatch.state import Progress, TurnState
 from .errors import ConfigError
 from .ledger import Ledger
 from .ledger.approvers import OWN_APPROVER
-from .names import OWN_DIST
+from .names import OWN_DIST, is_server
 from .pins import missing_pins, own_descriptors, pinned
 from .search import Kind, Search, Sighted
 from .turn import Turn
@@ -297,6 +297,15 @@ class Host:
             self.generation, entries, kind, self._sight(where, principal or getpass.getuser(), None)
         )
 
+    def reach(self, tool: Descriptor) -> Mapping[str, str]:
+        """Return `availability` and `reason` of a server's tool that was not reached last time, else nothing."""
+        if not is_server(tool.dist):
+            return {}
+        from .catalogue.servers import availability
+
+        found = availability(self.config.home, tool.namespace)
+        return {} if found.reach == "ok" else {"availability": found.reach, "reason": found.reason}
+
     def _doctored(self) -> list[Channel]:
         """Return the channels whose pins a person expects: not a built-in delegate nobody configured."""
         return [c for c in self.channels.values() if not c.delegate or c.name in self.config.channels]
@@ -330,6 +339,7 @@ class Host:
             observe=self._observe if self.plugins.authors("call_finished") else _unobserved,
             deliver=self._deliver,
             reopen=self._reopen,
+            trusts=self.approvals.trusts_server,
         )
 
     def _turn(
@@ -406,7 +416,9 @@ class Host:
 
         return {
             (OWN_DIST, "find_tools"): lambda: FindTools(
-                lambda entries: self._search.find(generation, entries, "ability", sight), state.activate
+                lambda entries: self._search.find(generation, entries, "ability", sight),
+                state.activate,
+                self.reach,
             ),
             (OWN_DIST, "find_skills"): lambda: FindSkills(
                 lambda entries: self._search.find(generation, entries, "playbook", sight)
@@ -419,7 +431,10 @@ class Host:
             if isinstance(item, Playbook):
                 return Sight()
             files_hash = self.approvals.files_hash(item.dist)
-            return self.gate.sight(item, channel, principal, conversation, files_hash=files_hash)
+            trusted = not is_server(item.dist) or self.approvals.trusts_server(item.dist, files_hash)
+            return self.gate.sight(
+                item, channel, principal, conversation, files_hash=files_hash, trusted=trusted
+            )
 
         return sight
 

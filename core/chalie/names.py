@@ -17,12 +17,15 @@ from .errors import NameRefused
 __all__ = [
     "OWN_DIST",
     "RESERVED",
+    "SERVER",
     "alias",
     "check_name",
     "disguised",
+    "is_server",
     "normal",
     "qualified",
     "segments",
+    "server_tool",
     "short",
     "shown",
 ]
@@ -31,6 +34,9 @@ __all__ = [
 OWN_DIST: Final = "chalie"
 #: Names of the host's own abilities, which no package can claim.
 RESERVED: Final[frozenset[str]] = frozenset({"find_tools", "find_skills", "read_result"})
+
+#: What an MCP server is called where packages are: this and its slug. No distribution's name holds a colon.
+SERVER: Final = "mcp:"
 
 _NATIVE = re.compile(r"[a-z][a-z0-9_]{0,63}")
 _MCP_PREFIX = "_mcp_"
@@ -149,8 +155,27 @@ def qualified(dist: str, name: str, whole: bool = False) -> str:
         name: the ability's name.
         whole: use the whole distribution name, for when the short ones tie as well.
     """
+    if is_server(dist):
+        return name  # it names the server already
     owner = _identifier(_dist(dist)) if whole else short(dist)
     return f"{owner}__{name}"
+
+
+def is_server(dist: str) -> bool:
+    """Tell whether what stands in a distribution's place is an MCP server."""
+    return dist.startswith(SERVER)
+
+
+def server_tool(slug: str, tool: str) -> str:
+    """Return what a server's tool is called by: `_mcp_<slug>_<alias of its own name>`, at most 64 long.
+
+    A slug holds no `_`, so no server can make a name that is another one's.
+
+    Raises:
+        NameRefused: the tool has no name.
+    """
+    prefix = f"{_MCP_PREFIX}{slug}_"
+    return prefix + alias(tool, 64 - len(prefix))
 
 
 def _dist(dist: str) -> str:

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 from chalie.catalogue import tables
-from chalie.catalogue.generations import CURRENT, MANIFEST, Generations
+from chalie.catalogue.generations import CURRENT, FORMAT, MANIFEST, Generations
 from chalie.catalogue.publishing import build_lock, publish, sweep
 from chalie.catalogue.tables import Contents
 from chalie.errors import IndexUnreadable
@@ -122,7 +122,7 @@ def test_a_damaged_generation_is_said_to_be_unreadable(tmp_path: Path, file: str
 def test_another_versions_format_is_not_read(tmp_path: Path) -> None:
     name = published(tmp_path, "a")
     path = tmp_path / name / MANIFEST
-    path.write_text(path.read_text().replace('"format": 1', '"format": 999'))
+    path.write_text(path.read_text().replace(f'"format": {FORMAT}', '"format": 999'))
     with pytest.raises(IndexUnreadable, match="another version"):
         Generations(tmp_path).current()
 

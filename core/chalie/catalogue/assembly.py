@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Final
 
@@ -129,7 +129,11 @@ def _folder(module: str, roots: Mapping[str, str]) -> Path | None:
 
 
 def assemble(
-    scan: Scan, changes: Changes, outcomes: Mapping[str, Outcome], previous: Snapshot | None
+    scan: Scan,
+    changes: Changes,
+    outcomes: Mapping[str, Outcome],
+    previous: Snapshot | None,
+    servers: Sequence[Outcome] = (),
 ) -> Contents:
     """Return what the new catalogue holds.
 
@@ -137,8 +141,9 @@ def assemble(
         scan, changes: what is on disk, and how it compares.
         outcomes: of those read so far; the others of `changes.read` are still in progress.
         previous: the catalogue that kept rows, and what was last known of unready ones, are taken from.
+        servers: what MCP servers bring.
     """
-    made: list[Outcome] = []
+    made: list[Outcome] = [*servers]
     watched = list(scan.watched)
     reported = tuple(p for p in previous.problems() if p.phase in _OF_READING) if previous is not None else ()
     for found, row in changes.kept:

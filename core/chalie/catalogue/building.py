@@ -13,7 +13,8 @@ from attrs import evolve
 
 from ..config import Config
 from ..errors import IndexUnreadable
-from . import assembly
+from ..names import is_server
+from . import assembly, servers
 from .changes import Changes, Found, compare
 from .describe import Described, describe
 from .descriptor import EntryPoint, Problem
@@ -21,7 +22,7 @@ from .generations import Generation, Generations, IndexBuilder
 from .installed import Scan, scan
 from .publishing import publish
 from .snapshot import Snapshot
-from .tables import FILE
+from .tables import FILE, DistributionRow
 
 __all__ = ["Building", "IndexBuilders", "Progress"]
 
@@ -68,6 +69,7 @@ class Building:
         self._disabled = frozenset(name for name, given in config.packages.items() if given.disabled)
         self._previous: Generation | None = None
         self._known: Snapshot | None = None
+        self._servers = servers.Servers()
 
     def run(self, full: bool, rebuild: bool, quiet_s: float) -> Generation:
         """Do it, and return the newest generation; see `chalie.build.build`."""
@@ -77,6 +79,7 @@ class Building:
             before, now = (json.loads(text or "{}") for text in (self._known.meta("options"), self._options))
             # Another version of the host may check and keep facts differently.
             rebuild = rebuild or before.get("chalie") != now.get("chalie")
+        self._servers = servers.read(self._config.home, self._known, rebuild=rebuild)
         seen, changes = self._settled(full, rebuild, quiet_s)
         outcomes: dict[str, assembly.Outcome] = {}
         self._read(seen, changes, outcomes)
@@ -97,6 +100,8 @@ class Building:
     def _settled(self, full: bool, rebuild: bool, quiet_s: float) -> tuple[Scan, Changes]:
         """Compare what is installed, waiting a little for files that were just written."""
         patience = time.monotonic() + SETTLE_S
+        # a server is on no import path: that a scan does not find it says nothing
+        apart = self._disabled | {row.name for row in self._distributions() if is_server(row.name)}
         while True:
             seen = scan(self._paths, self._disabled)
             changes = compare(
@@ -106,13 +111,16 @@ class Building:
                 quiet_s=quiet_s,
                 full=full,
                 rebuild=rebuild,
-                disabled=self._disabled,
+                disabled=apart,
             )
             due = changes.due()
             if due is None or time.monotonic() + (due - time.time()) > patience:
                 return seen, changes
             self._progress(0, 0, [one.name for one in changes.unsettled])
             time.sleep(max(0.01, due - time.time()))
+
+    def _distributions(self) -> tuple[DistributionRow, ...]:
+        return () if self._known is None else self._known.distributions()
 
     def _read(self, seen: Scan, changes: Changes, outcomes: dict[str, assembly.Outcome]) -> None:
         """Describe what has to be; publish once in between where that takes long."""
@@ -153,10 +161,14 @@ class Building:
         )
 
     def _publish(self, seen: Scan, changes: Changes, outcomes: dict[str, assembly.Outcome]) -> Generation:
-        contents = assembly.assemble(seen, changes, outcomes, self._known)
+        contents = assembly.assemble(seen, changes, outcomes, self._known, self._servers.outcomes)
         points = [point for point in contents.entries if point.group == _MODELS]
         builders, problems = self._index_builders(points)
-        contents = evolve(contents, problems=(*contents.problems, *problems))
+        contents = evolve(
+            contents,
+            problems=(*contents.problems, *self._servers.problems, *problems),
+            watched=(*contents.watched, *self._servers.watched),
+        )
         due = changes.due()
         meta = {
             "options": self._options,

@@ -25,7 +25,8 @@ class Descriptor:
     Attributes:
         dist: normalised name of the owning distribution, or of the MCP server.
         dist_version: the distribution's version.
-        target: where the class is, as `module:qualname`; empty for the host's own abilities.
+        target: where the class is, as `module:qualname`, or `mcp:` and the tool's own name; empty for the
+            host's own abilities.
         name: what the model calls it by.
         summary: one or two sentences for the model and for search.
         examples: what a person might say who needs it.
@@ -44,6 +45,8 @@ class Descriptor:
         classifies: whether the class has a `classify` of its own (it must then be imported to gate a call).
         aliases: other spellings of a parameter -> the parameter.
         locates: whether the class has a `destination` of its own (it is imported to gate a call that sends).
+        bare: of a server's tool, the name the server gave it; empty for every other.
+        declared: of a server's tool, what else the server says of it (title, annotations, outputSchema).
         hash: SHA-256 (hex) over what a person judges; made by `sealed`.
     """
 
@@ -68,6 +71,8 @@ class Descriptor:
     classifies: bool = False
     aliases: Mapping[str, str] = field(factory=dict, hash=False)
     locates: bool = False
+    bare: str = ""
+    declared: Mapping[str, Any] = field(factory=dict, hash=False)
     hash: str = ""
 
     def sealed(self) -> Descriptor:
@@ -83,7 +88,19 @@ class Descriptor:
         facts = {key: getattr(self, key) for key in _HASHED + _HASHED_MORE}
         if self.locates:
             facts["locates"] = True
+        if self.bare:
+            facts |= {"bare": self.bare, "declared": dict(self.declared)}
         return facts
+
+    @property
+    def own_name(self) -> str:
+        """The name its author gave it: a server's tool is called by a longer one."""
+        return self.bare or self.name
+
+    @property
+    def spoken(self) -> str:
+        """What its name says, for search: of a server's tool, the server's name and the tool's own."""
+        return f"{self.namespace} {self.bare}" if self.bare else self.name
 
     @property
     def key(self) -> tuple[str, str]:
@@ -120,6 +137,16 @@ class Playbook:
     hash: str
 
     @property
+    def own_name(self) -> str:
+        """Its name, as abilities have one."""
+        return self.name
+
+    @property
+    def spoken(self) -> str:
+        """What its name says, for search."""
+        return self.name
+
+    @property
     def key(self) -> tuple[str, str]:
         """(distribution, name)."""
         return (self.dist, self.name)
@@ -131,8 +158,8 @@ class Problem:
 
     Attributes:
         dist: the distribution (or the path, where none could be read).
-        entry_point: `group: name = value`, or an empty string.
-        phase: `scan`, `metadata`, `import`, `describe`, `check`, `playbook`, `plugin` or `files`.
+        entry_point: `group: name = value`, of a server's tool `tool: name`, or an empty string.
+        phase: `scan`, `metadata`, `import`, `describe`, `check`, `playbook`, `plugin`, `files` or `server`.
         reason: one line.
         fix: a command or an edit.
         quarantined: whether the whole distribution is out; otherwise only this item is.

@@ -30,7 +30,7 @@ from .vectors import VectorStore
 __all__ = ["FORMAT", "Generation", "Generations", "IndexBuilder", "Manifest", "VectorStore", "checksum"]
 
 #: the layout of a generation's folder and tables; another number is not read but built anew.
-FORMAT: Final = 1
+FORMAT: Final = 2
 MANIFEST: Final = "manifest.json"
 IN_USE: Final = "in-use"
 CURRENT: Final = "CURRENT"

@@ -75,16 +75,31 @@ class Snapshot:
         return None if found is None else found[0]
 
     def named(self, text: str) -> tuple[Descriptor, ...]:
-        """Return every ability whose name, bare or qualified, has the same normal form as `text`."""
+        """Return every ability whose name, bare or qualified, has the same normal form as `text`.
+
+        A server's tool has the name its server gave it as its bare one.
+        """
         from .. import names
 
         normal = names.normal(text)
-        return self._descriptors("ready=1 AND (normal=? OR qualified_normal=?)", (normal, normal))
+        if not normal:
+            return ()
+        # UNION, since SQLite looks into every row for an OR of columns of which one has a partial index
+        which = "SELECT id FROM abilities WHERE normal=? OR qualified_normal=?"
+        bare = "SELECT id FROM abilities WHERE bare_normal=? AND bare_normal <> ''"
+        return self._descriptors(f"ready=1 AND id IN ({which} UNION {bare})", (normal, normal, normal))
 
     def resolve(self, called: str) -> tuple[Descriptor, ...]:
-        """Return the abilities that are called exactly that; several mean the bare name is ambiguous."""
-        exact = self._descriptors("ready=1 AND (exposed=? OR qualified=?)", (called, called))
-        return exact or self._descriptors("ready=1 AND name=?", (called,))
+        """Return the abilities that are called exactly that; several mean the bare name is ambiguous.
+
+        A server's tool is reached by its own name too, beside every package's tool of that name.
+        """
+        exact = self._descriptors("ready=1 AND qualified=?", (called,))
+        if exact or not called:
+            return exact
+        bare = "SELECT id FROM abilities WHERE bare=? AND bare <> ''"
+        which = f"SELECT id FROM abilities WHERE name=? UNION {bare}"
+        return self._descriptors(f"ready=1 AND id IN ({which})", (called, called))
 
     def exposed(self, descriptor: Descriptor) -> str:
         """Return what a model calls it by: the bare name, or the qualified one where several own it."""
@@ -171,8 +186,9 @@ class Snapshot:
 
         normal = names.normal(text)
         owners = self._rows(
-            "SELECT DISTINCT dist FROM abilities WHERE ready=0 AND (normal=? OR qualified_normal=?)",
-            (normal, normal),
+            "SELECT DISTINCT dist FROM abilities WHERE ready=0"
+            " AND (normal=? OR qualified_normal=? OR bare_normal=?)",
+            (normal, normal, normal or " "),
         )
         entries = self._rows(
             "SELECT e.dist, e.name FROM entries AS e JOIN distributions AS d ON d.name = e.dist"

@@ -41,8 +41,8 @@ _TABLES = """
 CREATE TABLE distributions(name TEXT PRIMARY KEY, version TEXT, path TEXT, stamp TEXT, files_hash TEXT,
     editable INTEGER, state TEXT, reason TEXT, roots TEXT) WITHOUT ROWID;
 CREATE TABLE abilities(id INTEGER PRIMARY KEY, dist TEXT, name TEXT, normal TEXT, exposed TEXT,
-    qualified TEXT, qualified_normal TEXT, json TEXT, hash TEXT, sha TEXT, discoverable INTEGER,
-    ready INTEGER);
+    qualified TEXT, qualified_normal TEXT, bare TEXT, bare_normal TEXT, json TEXT, hash TEXT, sha TEXT,
+    discoverable INTEGER, ready INTEGER);
 CREATE TABLE playbooks(id INTEGER PRIMARY KEY, dist TEXT, name TEXT, normal TEXT, path TEXT, json TEXT,
     hash TEXT, sha TEXT, ready INTEGER);
 CREATE TABLE entries(dist TEXT, grp TEXT, name TEXT, value TEXT);
@@ -60,6 +60,8 @@ CREATE INDEX abilities_normal ON abilities(normal);
 CREATE INDEX abilities_exposed ON abilities(exposed);
 CREATE INDEX abilities_qualified ON abilities(qualified);
 CREATE INDEX abilities_qualified_normal ON abilities(qualified_normal);
+CREATE INDEX abilities_bare ON abilities(bare) WHERE bare <> '';
+CREATE INDEX abilities_bare_normal ON abilities(bare_normal) WHERE bare_normal <> '';
 CREATE INDEX playbooks_normal ON playbooks(normal);
 CREATE INDEX playbooks_dist ON playbooks(dist);
 CREATE INDEX entries_group ON entries(grp);
@@ -99,7 +101,7 @@ class Watched:
 
     Attributes:
         inode, mtime_ns, size: as `os.stat` gave them; all -1 where the path did not exist.
-        kind: `path` (an entry of the import path), `editable` or `unsettled`.
+        kind: `path` (an entry of the import path), `editable`, `unsettled` or `server` (of the home).
         listing: of an entry of the import path, the digest of `installed.listing`.
     """
 
@@ -107,7 +109,7 @@ class Watched:
     inode: int
     mtime_ns: int
     size: int
-    kind: Literal["path", "editable", "unsettled"]
+    kind: Literal["path", "editable", "unsettled", "server"]
     listing: str = ""
 
 
@@ -144,9 +146,9 @@ def write(path: Path, contents: Contents, meta: Mapping[str, str]) -> str:
         with connection:
             _write_distributions(connection, contents)
             for row in _ability_rows(contents.abilities, ready):
-                connection.execute("INSERT INTO abilities VALUES(?,?,?,?,?,?,?,?,?,?,?,?)", row)
+                connection.execute("INSERT INTO abilities VALUES(?,?,?,?,?,?,?,?,?,?,?,?,?,?)", row)
                 if row[-1]:
-                    digest.update(repr((row[0], row[1], row[2], row[9])).encode())
+                    digest.update(repr((row[0], row[1], row[2], row[11])).encode())
             for line in _playbook_rows(contents.playbooks, ready):
                 connection.execute("INSERT INTO playbooks VALUES(?,?,?,?,?,?,?,?,?)", line)
                 if line[-1]:
@@ -232,7 +234,8 @@ def _ability_rows(abilities: Iterable[Descriptor], ready: set[str]) -> list[tupl
     for ability in ordered:
         shorts.setdefault(names.short(ability.dist), set()).add(ability.dist)
         if ability.dist in ready:
-            owners[ability.name] = owners.get(ability.name, 0) + 1
+            for name in {ability.name, ability.own_name}:
+                owners[name] = owners.get(name, 0) + 1
     rows = []
     for number, ability in enumerate(ordered, start=1):
         whole = len(shorts[names.short(ability.dist)]) > 1
@@ -248,6 +251,8 @@ def _ability_rows(abilities: Iterable[Descriptor], ready: set[str]) -> list[tupl
                 exposed,
                 qualified,
                 names.normal(qualified),
+                ability.bare,
+                names.normal(ability.bare),
                 text,
                 ability.hash,
                 _sha(text),

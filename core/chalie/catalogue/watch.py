@@ -39,7 +39,7 @@ class Watch:
         rows = tuple(watched)
         self._paths = [row for row in rows if row.kind == "path"]
         self._editables = [row for row in rows if row.kind == "editable"]
-        self._unsettled = [row for row in rows if row.kind == "unsettled"]
+        self._unsettled = [row for row in rows if row.kind in ("unsettled", "server")]
         self._many = editables > MANY_EDITABLES
         self._due = due
         self._clock = clock

@@ -190,9 +190,10 @@ class _Search:
             found = snapshot.playbooks_named(self._text)
         hits = list(self._seen(found, "exact"))
         # twins that differ in case or joins alone are two names; the one spelt like the entry is meant
-        hits = [hit for hit in hits if hit.item.name == self._entry.strip()] or hits
+        spelt = self._entry.strip()
+        hits = [hit for hit in hits if spelt in (hit.item.name, hit.item.own_name)] or hits
         owned = [hit.item for hit in hits if isinstance(hit.item, Descriptor)]
-        if len({item.name for item in owned}) < len(owned):
+        if len({item.own_name for item in owned}) < len(owned):
             return Miss(self._entry, "ambiguous", tuple(sorted(map(snapshot.qualified, owned))))
         return hits
 
@@ -203,10 +204,10 @@ class _Search:
             (number, item)
             for number in cascade._names.aligned(words, self._kind)
             for item in cascade.items(self._kind, [number])
-            if name_index.aligned(words, item.name, phrase=phrase)
+            if name_index.aligned(words, item.spoken, phrase=phrase)
         ]
         # the fewer words of its name were left unsaid, the likelier it is the one meant
-        unsaid = {number: name_index.unsaid(said, item.name) for number, item in admitted}
+        unsaid = {number: name_index.unsaid(said, item.spoken) for number, item in admitted}
         admitted.sort(key=lambda pair: (unsaid[pair[0]], pair[1].name, pair[1].dist))
         if len(admitted) > 1 and phrase:
             # where no name was said whole, the one it means comes first

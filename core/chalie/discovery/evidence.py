@@ -48,7 +48,7 @@ _STOPS: list[frozenset[str]] = []
 def item_terms(item: Descriptor | Playbook) -> Counter[str]:
     """Return the weighted count of every term an ability or a playbook carries."""
     found: Counter[str] = Counter()
-    _count(found, terms(item.name), _NAME)
+    _count(found, terms(item.spoken), _NAME)
     if isinstance(item, Playbook):
         _count(found, terms(item.description), _SUMMARY)
         _count(found, terms(item.body)[:_MOST_TERMS], _PARAMETER_TEXT / 2)

@@ -18,6 +18,7 @@ from .words import content_words, is_unspaced, plain, stem
 if TYPE_CHECKING:
     import tantivy
 
+    from ..catalogue.descriptor import Descriptor, Playbook
     from ..catalogue.generations import Generation
     from ..catalogue.snapshot import Snapshot
     from ..catalogue.vectors import VectorStore
@@ -60,15 +61,15 @@ class NameIndex:
         index = tantivy.Index(_schema(), path=str(place))
         writer = index.writer(_WRITER_BYTES, 1)
         longest = {kind: [0, 0] for kind in _MARKS}
-        for kind, number, name in _named(snapshot):
-            segments = names.segments(name)
+        for kind, number, item in _named(snapshot):
+            segments = names.segments(item.spoken)
             # a script that sets no words apart may hold any number of them in one segment
             count = _MOST_WORDS if any(map(is_unspaced, segments)) else len(segments)
-            longest[kind] = [max(longest[kind][0], count), max(longest[kind][1], len(_letters(name)))]
+            letters = _letters(item.own_name)
+            longest[kind] = [max(longest[kind][0], count), max(longest[kind][1], len(letters))]
             document = tantivy.Document()
             document.add_unsigned("id", number)
             document.add_text("parts", " ".join(sorted(_parts(segments, kind))))
-            letters = _letters(name)
             document.add_text("letters", letters)
             document.add_text("grams", " ".join(_grams(letters, kind)))
             writer.add_document(document)
@@ -91,12 +92,12 @@ def _schema() -> tantivy.Schema:
     return builder.build()
 
 
-def _named(snapshot: Snapshot) -> Iterator[tuple[Kind, int, str]]:
+def _named(snapshot: Snapshot) -> Iterator[tuple[Kind, int, Descriptor | Playbook]]:
     for number, ability in snapshot.abilities():
         if ability.discoverable:
-            yield "ability", number, ability.name
+            yield "ability", number, ability
     for number, book in snapshot.playbooks():
-        yield "playbook", number, book.name
+        yield "playbook", number, book
 
 
 def _parts(segments: Iterable[str], kind: Kind) -> set[str]:

@@ -53,7 +53,7 @@ def phrases(item: Descriptor | Playbook) -> list[str]:
         return [f"{_words(item.name)}. {item.description}".strip()]
     properties = item.parameters.get("properties")
     known = [*(properties if isinstance(properties, Mapping) else ()), *item.actions]
-    what = f"{_words(item.name)}. {item.summary} {' '.join(map(_words, known))}".strip()
+    what = f"{_words(item.spoken)}. {item.summary} {' '.join(map(_words, known))}".strip()
     return [what, *item.examples]
 
 

@@ -13,7 +13,7 @@ from ..catalogue.descriptor import Descriptor
 from ..envelope import render
 from ..errors import ChalieError, DescribeFailed, LedgerUnavailable
 from ..ledger.trail import Overtaken
-from ..names import OWN_DIST
+from ..names import OWN_DIST, is_server
 from ..result import ToolResult
 from .arguments import Prepared, copied, expanded, prepare, take_injected
 from .background import Background
@@ -70,6 +70,7 @@ class Dispatcher:
             inbox has it; may raise without effect.
         stamp: gives what tells one state of an isolated ability's package from another; raises `NotReady`
             where its files are not those described.
+        trusts: tells of a server's package and its hash whether a person trusts it; None trusts none.
         reopen: gives the turn that an approved hold is run in, and its ability as it is now; None where this
             dispatcher runs no holds.
     """
@@ -87,10 +88,12 @@ class Dispatcher:
         deliver: Callable[[str | None, str, str], None],
         stamp: Callable[[Descriptor, Snapshot], str],
         reopen: Reopen | None = None,
+        trusts: Callable[[str, str], bool] | None = None,
     ) -> None:
         limits = config.limits
         self._ledger = ledger
         self._gate = gate
+        self._trusts = trusts
         self._pool = Pool("chalie-ability", limits.workers)
         self._road = Pool("chalie-road", ROAD_THREADS, most_lost=4 * ROAD_THREADS)
         self._runner = Runner(self._pool)
@@ -214,6 +217,12 @@ class Dispatcher:
         if descriptor.locates and own and effect is SideEffect.EXTERNAL_SEND:
             destination = located(self._maker.asker(state, descriptor, copied(whole), "destination"))
         package = state.snapshot.distribution(descriptor.dist)
+        files_hash = "" if package is None else package.files_hash
+        trusted = not is_server(descriptor.dist) or (
+            self._trusts is not None and self._trusts(descriptor.dist, files_hash)
+        )
+        if not trusted:
+            effect = SideEffect.DESTRUCTIVE  # what a server says of its own tools is a hint, and no more
         return Call(
             descriptor.dist,
             descriptor.name,
@@ -226,8 +235,9 @@ class Dispatcher:
             descriptor.hash,
             descriptor.requires_approval,
             must_ask,
-            "" if package is None else package.files_hash,
+            files_hash,
             destination,
+            trusted,
             asked_because=why,
         )
 

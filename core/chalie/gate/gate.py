@@ -9,7 +9,7 @@ from typing import Final
 
 from attrs import evolve
 
-from ..calls import Approver, Call, Channel, Decision, HoldView, Setting, Sight, Verdict
+from ..calls import Approver, Call, Channel, Decision, HoldView, Setting, Sight, SideEffect, Verdict
 from ..catalogue.descriptor import Descriptor
 from ..ledger import Ledger
 from ..ledger.hold import Hold
@@ -113,11 +113,13 @@ class Gate:
         conversation: str | None,
         *,
         files_hash: str = "",
+        trusted: bool = True,
     ) -> Sight:
         """Return how a search on a channel shows a tool.
 
         Hidden is only what a row or a limit denies for every action. What nobody can be asked about, or what
-        a failing policy holds up, is shown with `not_allowed`, so that a person can be told what to do.
+        a failing policy holds up, is shown with `not_allowed`, so that a person can be told what to do. What
+        a server's tool says of itself counts only where the server is `trusted`.
         """
         blocked: tuple[Call, Decision] | None = None
         for permission, effect in descriptor.permissions():
@@ -125,7 +127,7 @@ class Gate:
                 dist=descriptor.dist,
                 name=descriptor.name,
                 permission=permission,
-                effect=effect,
+                effect=effect if trusted else SideEffect.DESTRUCTIVE,
                 arguments=None,
                 channel=channel.policy,
                 principal=principal,
@@ -133,6 +135,7 @@ class Gate:
                 descriptor_hash=descriptor.hash,
                 requires_approval=descriptor.requires_approval,
                 files_hash=files_hash,
+                trusted=trusted,
             )
             decision = self.decide(call, channel)
             if decision.setting is not Setting.DENY:

@@ -17,6 +17,8 @@ __all__ = ["FindTools", "body", "entries_parameter", "misses"]
 
 #: entries of one search; a turn that needs more searches twice.
 MOST_ENTRIES = 32
+#: characters of a summary in an answer: what a package's own may have. Servers write longer ones.
+_SUMMARY = 2000
 
 
 def entries_parameter(of: str) -> dict[str, Any]:
@@ -43,6 +45,7 @@ class FindTools(Ability):
     Args:
         find: runs the cascade over the entries, seen from the turn's channel.
         activate: makes a found tool callable for the rest of the turn; returns the name to call it by.
+        reach: says of a server's tool that it cannot be reached, and why; empty where it can.
     """
 
     side_effect = SideEffect.READ
@@ -52,9 +55,11 @@ class FindTools(Ability):
         self,
         find: Callable[[Sequence[str]], Found] | None = None,
         activate: Callable[[Descriptor], str] | None = None,
+        reach: Callable[[Descriptor], Mapping[str, str]] | None = None,
     ) -> None:
         self._find = find
         self._activate = activate
+        self._reach = reach
 
     def name(self) -> str:
         """Return `find_tools`."""
@@ -91,16 +96,21 @@ class FindTools(Ability):
         if self._find is None or self._activate is None:
             return ToolResult.error("search works only inside a turn", code="not-allowed")
         found = self._find(params["query"])
-        answer = body(found, self._activate)
+        answer = body(found, self._activate, self._reach)
         return ToolResult.ok(answer, **meta(found))
 
 
-def body(found: Found, exposed: Callable[[Descriptor], str]) -> dict[str, Any]:
+def body(
+    found: Found,
+    exposed: Callable[[Descriptor], str],
+    reach: Callable[[Descriptor], Mapping[str, str]] | None = None,
+) -> dict[str, Any]:
     """Return the one body of a tool search.
 
     Args:
         found: the cascade's answer.
         exposed: gives the name each found tool is called by (and, in a turn, activates it).
+        reach: says of a server's tool that it cannot be reached now, as `availability` and `reason`.
     """
     injected: list[dict[str, Any]] = []
     seen: set[tuple[str, str]] = set()
@@ -108,19 +118,27 @@ def body(found: Found, exposed: Callable[[Descriptor], str]) -> dict[str, Any]:
         if hit.item.key in seen:
             continue
         seen.add(hit.item.key)
-        injected.append(_row(hit, exposed))
+        injected.append(_row(hit, exposed, reach))
     return {"injected": injected, "not_found": misses(found)}
 
 
-def _row(hit: Hit, exposed: Callable[[Descriptor], str]) -> dict[str, Any]:
+def _row(
+    hit: Hit,
+    exposed: Callable[[Descriptor], str],
+    reach: Callable[[Descriptor], Mapping[str, str]] | None,
+) -> dict[str, Any]:
     from ..catalogue.descriptor import Descriptor
 
     item: Descriptor | Playbook = hit.item
     if not isinstance(item, Descriptor):
         raise TypeError(f"a tool search found {item.name!r}, which is no tool")
-    row: dict[str, Any] = {"name": exposed(item), "summary": item.summary}
+    # the whole of it is in the list of tools that a found one joins
+    summary = item.summary if len(item.summary) <= _SUMMARY else f"{item.summary[: _SUMMARY - 1]}…"
+    row: dict[str, Any] = {"name": exposed(item), "summary": summary}
     if hit.not_allowed is not None:
         row["not_allowed"] = hit.not_allowed
+    if reach is not None and item.bare:
+        row |= reach(item)
     return row
 
 

@@ -13,7 +13,7 @@ from typing import Any, Final, Literal, TypeAlias
 from ..errors import SchemaRefused
 from ..names import normal, shown
 from .references import resolved
-from .soundness import compiled, self_contained
+from .soundness import bounded, compiled, self_contained
 from .typed import schema_of, structure
 from .values import MASK, canonical, digest, mask, secret_paths
 from .work import DEEPEST_DATA, work_by_depth
@@ -24,6 +24,7 @@ __all__ = [
     "MASK",
     "Style",
     "assemble",
+    "bounded",
     "canonical",
     "compiled",
     "digest",

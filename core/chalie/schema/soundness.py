@@ -18,7 +18,7 @@ from ..errors import SchemaRefused
 from .references import LISTS, REFERENCES, look_up, parts, refuse, resolved
 from .work import work_by_depth
 
-__all__ = ["compiled", "self_contained"]
+__all__ = ["bounded", "compiled", "self_contained"]
 
 # Bounds on the schema itself: far beyond what a model can use, and quick to check.
 _MOST_BYTES: Final = 256 * 1024
@@ -42,12 +42,27 @@ def self_contained(schema: Any) -> dict[str, Any]:
         SchemaRefused: it is not the schema of an object, refers to something outside itself or to nothing, is
             beyond a bound, or is no valid JSON Schema. The message tells where.
     """
+    root = _rooted(_checked(schema))
+    work_by_depth(root)
+    compiled(root)
+    return root
+
+
+def bounded(schema: Any) -> Any:
+    """Return the validator of a schema of values of any kind, held to the bounds that parameters are.
+
+    Raises:
+        SchemaRefused: it refers to something outside itself, is beyond a bound, or is no valid JSON Schema.
+    """
+    root = _checked(schema)
+    work_by_depth(root)
+    return compiled(root)
+
+
+def _checked(schema: Any) -> dict[str, Any]:
     root = _plain_copy(schema)
     _check_parts(root)
     _check_words(root)
-    root = _rooted(root)
-    work_by_depth(root)
-    compiled(root)
     return root
 
 
