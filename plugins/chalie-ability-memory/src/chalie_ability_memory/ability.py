@@ -55,11 +55,11 @@ class Memory(Ability):
         return [
             "remember that my sister is allergic to nuts",
             "what do you know about my travel preferences",
-            "what did I tell you about the garden project",
+            "what do you remember about the garden project",
             "forget what I said about the old phone number",
             "note for next time that I prefer window seats",
             "do you recall the name of the plumber",
-            "what have I done before when I was in Lisbon",
+            "recall what I did when I was last in Lisbon",
             "don't keep my address any longer",
         ]
 

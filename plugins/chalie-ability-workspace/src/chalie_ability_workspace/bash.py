@@ -63,11 +63,11 @@ class Bash(WorkspaceAbility):
     def examples(self) -> list[str]:
         """Return what people say who need it."""
         return [
-            "run the tests",
+            "run the test script",
             "execute this shell command",
             "search the source for a function with grep",
             "count the lines in all files",
-            "build the project with make",
+            "run make in the shell to build the project",
             "check the git status in the terminal",
             "install the dependencies",
             "start the script and show what it prints",

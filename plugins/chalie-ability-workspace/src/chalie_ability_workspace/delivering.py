@@ -22,10 +22,11 @@ _MOST: Final = 16 * 1024 * 1024
 class FileDeliver(WorkspaceAbility):
     """A file handed to the person in the conversation the call is made in, and to nobody else.
 
-    It is of the class `read`: what it shows could be read and written into the answer just as well.
+    It sends, and where that lands is said by the call's own context: a policy may let it go there unasked, as
+    what it shows could be read and written into the answer just as well.
     """
 
-    actions = {"deliver": SideEffect.READ}
+    actions = {"deliver": SideEffect.EXTERNAL_SEND}
     aliases = {"file": "path", "file_path": "path", "filename": "path"}
 
     def name(self) -> str:
@@ -44,7 +45,7 @@ class FileDeliver(WorkspaceAbility):
             "attach the spreadsheet to your answer",
             "let me download the image you made",
             "hand over the generated archive",
-            "show me the chart",
+            "send me the file with the chart",
         ]
 
     def search_tooltip(self) -> str:
@@ -72,6 +73,10 @@ class FileDeliver(WorkspaceAbility):
         """Return `deliver`; a file that holds secrets by its name is always asked about."""
         ask_always(params["path"], secret)
         return "deliver"
+
+    def destination(self, params: Any) -> str | None:
+        """Return the call's own conversation: there is no other way out of here."""
+        return self.context.conversation
 
     def work(self, params: Mapping[str, Any]) -> ToolResult:
         """Hand the file to the user interface, with the bytes that were checked."""

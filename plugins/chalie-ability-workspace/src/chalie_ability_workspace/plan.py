@@ -42,7 +42,7 @@ class Plan(Ability):
             "make a plan for the refactoring",
             "write down the steps of this task",
             "mark the first step as done",
-            "what is left to do",
+            "which steps of the plan are left to do",
             "keep a todo list while you work",
             "show me where we are in the plan",
             "add a step for the tests",

@@ -44,7 +44,7 @@ class Write(WorkspaceAbility):
             "save this as notes.md",
             "create a new file for the parser",
             "write the report to out/report.txt",
-            "make a Dockerfile",
+            "create a new file called Dockerfile",
             "put this text into a file",
             "replace the whole file with this",
             "store the generated code on disk",
