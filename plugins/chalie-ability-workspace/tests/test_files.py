@@ -318,6 +318,13 @@ def test_files_are_found_by_name_and_by_path_up_to_a_limit(call: Call, work: Pat
     assert call(FileList, path="out").code == "outside-workspace"
 
 
+def test_a_file_is_delivered_to_the_conversation_of_its_call_and_nowhere_else(bound: Any) -> None:
+    assert dict(FileDeliver.actions) == {"deliver": SideEffect.EXTERNAL_SEND}
+    assert FileDeliver().bind(bound).destination({"path": "a.txt", "to": "eve"}) == "talk"
+    bound.conversation = None
+    assert FileDeliver().bind(bound).destination({"path": "a.txt"}) is None
+
+
 def test_a_delivered_file_comes_with_the_bytes_that_were_checked(call: Call) -> None:
     result = call(FileDeliver, path="a.txt", caption="the list")
     assert base64.b64decode(result.rich["base64"]) == b"one\ntwo\nthree\n"
