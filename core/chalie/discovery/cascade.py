@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import threading
 from collections import OrderedDict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Final
 
 from .. import names
@@ -107,24 +107,30 @@ class Cascade:
 
     def items(self, kind: Kind, ids: Iterable[int]) -> Iterator[Item]:
         """Yield the items of these ids, in that order; the last few hundred are remembered."""
-        wanted = list(ids)
-        for start in range(0, len(wanted), _READ_AT_ONCE):
-            page = wanted[start : start + _READ_AT_ONCE]
-            known = {number: self._recent.get((kind, number)) for number in page}
-            missing = [number for number, item in known.items() if item is None]
-            if missing:
-                read = self._snapshot.abilities if kind == "ability" else self._snapshot.playbooks
-                known.update(read(missing))
-                self._remember(kind, {number: known[number] for number in missing})
-            yield from (item for number in page if (item := known[number]) is not None)
+        return (item for _, item in self.pairs(kind, list(ids)))
 
-    def _remember(self, kind: Kind, items: Mapping[int, Item | None]) -> None:
-        with self._lock:
-            for number, item in items.items():
+    def pairs(self, kind: Kind, ids: Sequence[int]) -> Iterator[tuple[int, Item]]:
+        """Yield (id, item) of these ids, in that order."""
+        for start in range(0, len(ids), _READ_AT_ONCE):
+            page = ids[start : start + _READ_AT_ONCE]
+            for number, item in zip(page, self.found(kind, page), strict=True):
                 if item is not None:
-                    self._recent[kind, number] = item
-            while len(self._recent) > _REMEMBERED:
-                self._recent.popitem(last=False)
+                    yield number, item
+
+    def found(self, kind: Kind, ids: Sequence[int]) -> list[Item | None]:
+        """Return the item of each id, read at once; None for an id that the catalogue does not have."""
+        recent = self._recent
+        items = [recent.get((kind, number)) for number in ids]
+        missing = [number for number, item in zip(ids, items, strict=True) if item is None]
+        if missing:
+            read = self._snapshot.abilities if kind == "ability" else self._snapshot.playbooks
+            fresh: dict[int, Item] = dict(read(missing))
+            with self._lock:
+                recent.update(((kind, number), item) for number, item in fresh.items())
+                while len(recent) > _REMEMBERED:
+                    recent.popitem(last=False)
+            items = [fresh.get(number, item) for number, item in zip(ids, items, strict=True)]
+        return items
 
 
 class _Search:
@@ -202,8 +208,7 @@ class _Search:
         phrase = len(words) < len(said)
         admitted = [
             (number, item)
-            for number in cascade._names.aligned(words, self._kind)
-            for item in cascade.items(self._kind, [number])
+            for number, item in cascade.pairs(self._kind, cascade._names.aligned(words, self._kind))
             if name_index.aligned(words, item.spoken, phrase=phrase)
         ]
         # the fewer words of its name were left unsaid, the likelier it is the one meant
@@ -304,16 +309,17 @@ class _Search:
 
     def _best(self, prose: Prose, rows: np.ndarray, distances: np.ndarray) -> list[Hit]:
         hits: list[Hit] = []
-        numbers, away, most = prose.ids(rows), distances.tolist(), self._cascade._nearest
+        most = self._cascade._nearest
+        numbers, away = prose.ids(rows), distances.tolist()
         for start in range(0, len(numbers), most):
             page = slice(start, start + most)
-            # together first: one question for a page's items costs little more than one for each
-            list(self._cascade.items(self._kind, numbers[page]))
-            for number, distance in zip(numbers[page], away[page], strict=True):
+            # together: one question for a page's items costs little more than one for each
+            items = self._cascade.found(self._kind, numbers[page])
+            for item, distance in zip(items, away[page], strict=True):
                 if len(hits) == most:
                     return hits
-                found = self._cascade.items(self._kind, [number])
-                hits.extend(self._seen(found, "prose", round(distance, 4)))
+                if item is not None:
+                    hits.extend(self._seen((item,), "prose", round(distance, 4)))
         return hits
 
     def _carried(self, prose: Prose, vector: np.ndarray) -> list[Hit]:

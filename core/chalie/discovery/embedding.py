@@ -51,6 +51,8 @@ _MAX_TOKENS = 512
 _FOREIGN = 0.5
 #: fewer words may all be names or misspelt; they say nothing of the language.
 _JUDGED = 3
+#: squared length below which a vector is one of zeros.
+_NOTHING = 1e-24
 
 
 @frozen
@@ -159,11 +161,18 @@ class Embedder:
         """Return one unit row per text, float32 (n, dims); zeros where no word is known."""
         import numpy as np
 
-        texts = [plain(text) for text in texts]
-        result = np.empty((len(texts), self.dims), np.float32)
-        np.multiply(self.dense(texts), self._dense_share, out=result[:, : self.dense_dims])
-        np.multiply(self.lexicon.vectors(texts), self._lexical_share, out=result[:, self.dense_dims :])
-        return _unit(result)
+        result = np.zeros((len(texts), self.dims), np.float32)
+        for row, text in zip(result, map(plain, texts), strict=True):
+            dense, lexical = self._dense(text), self.lexicon.vector(text)
+            of_dense = self._dense_share if dense is not None else 0.0
+            of_lexical = self._lexical_share if lexical is not None else 0.0
+            # the halves are unit vectors: so is both together, and one alone after this
+            length = math.hypot(of_dense, of_lexical)
+            if dense is not None:
+                np.multiply(dense, of_dense / length, out=row[: self.dense_dims])
+            if lexical is not None:
+                np.multiply(lexical, of_lexical / length, out=row[self.dense_dims :])
+        return result
 
     def dense(self, texts: Sequence[str]) -> np.ndarray:
         """Return the dense half alone, float32 unit rows (n, dense_dims).
@@ -174,19 +183,33 @@ class Embedder:
         import numpy as np
 
         result = np.zeros((len(texts), self.dense_dims), np.float32)
-        for number, text in enumerate(texts):
-            if self._latin_only and not text.isascii() and foreign_share(text) > _FOREIGN:
-                continue
-            ids = self._ids(text)[:_MAX_TOKENS]
-            if ids:
-                rows = self._table.take(ids if self._mapping is None else self._mapping[ids], axis=0)
-                if self._scale is not None:
-                    rows = rows.astype(np.float32) * self._scale[ids, None]
-                # a mean and a sum point the same way
-                np.add.reduce(rows, axis=0, dtype=np.float32, out=result[number])
-        if not np.isfinite(result).all():
+        for row, text in zip(result, texts, strict=True):
+            found = self._dense(text)
+            if found is not None:
+                row[:] = found
+        return result
+
+    def _dense(self, text: str) -> np.ndarray | None:
+        """Return the unit vector of one text's dense half; None where no word is known."""
+        import numpy as np
+
+        if self._latin_only and not text.isascii() and foreign_share(text) > _FOREIGN:
+            return None
+        ids = self._ids(text)[:_MAX_TOKENS]
+        if not ids:
+            return None
+        rows = self._table.take(ids if self._mapping is None else self._mapping[ids], axis=0)
+        if self._scale is not None:
+            rows = rows.astype(np.float32) * self._scale[ids, None]
+        # a mean and a sum point the same way
+        total: np.ndarray = np.add.reduce(rows, axis=0, dtype=np.float32)
+        square = float(total @ total)
+        if not math.isfinite(square):
             raise ConfigError(f"{self.folder / TABLE} holds values that are not numbers; reinstall the model")
-        return _unit(result)
+        if square <= _NOTHING:
+            return None
+        total *= 1.0 / math.sqrt(square)
+        return total
 
     def reads(self, text: str) -> bool:
         """Whether the model can know the words of `text`: its script, and half of three words or more."""
@@ -196,14 +219,6 @@ class Embedder:
         if len(found) < _JUDGED or not self._latin_only:
             return True
         return sum(map(self.lexicon.knows, found)) * 2 >= len(found)
-
-
-def _unit(rows: np.ndarray) -> np.ndarray:
-    import numpy as np
-
-    lengths = np.sqrt(np.einsum("ij,ij->i", rows, rows))[:, None]
-    result: np.ndarray = np.divide(rows, lengths, out=np.zeros_like(rows), where=lengths > 1e-12)
-    return result
 
 
 def _settings(folder: Path) -> dict[str, Any]:

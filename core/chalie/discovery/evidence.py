@@ -26,6 +26,7 @@ __all__ = ["Evidence", "entry_terms", "item_terms", "postings"]
 _NAME, _SUMMARY, _PARAMETER, _PARAMETER_TEXT, _EXAMPLE = 2.5, 2.0, 1.0, 0.5, 0.8
 _SATURATION, _LENGTH = 1.2, 0.3
 _MARKS = 4_096
+_COMPARED = 24
 #: the terms of a playbook's text and of a schema that are looked at.
 _MOST_TERMS = 2_000
 
@@ -115,7 +116,9 @@ class Evidence:
     """
 
     def __init__(self, arrays: Mapping[str, np.ndarray], total: int) -> None:
-        self._offsets, self._keys, self._scores = arrays["offsets"], arrays["keys"], arrays["scores"]
+        self._keys, self._scores = arrays["keys"], arrays["scores"]
+        # as wide as places are, which numpy would make of them at every look
+        self._offsets = arrays["offsets"].astype("int64")
         self._terms, self._idf = arrays["terms"], arrays["idf"]
         if len(self._offsets) != total + 1 or not len(self._keys) == len(self._scores) == self._offsets[-1]:
             raise ValueError("the evidence does not fit the rows")
@@ -131,15 +134,19 @@ class Evidence:
         import numpy as np
 
         asked, weights = self._weights(wanted)
-        starts = self._offsets[rows].astype(np.int64)
-        sizes = self._offsets[rows + 1] - starts
+        starts, ends = self._offsets.take(rows), self._offsets.take(rows + 1)
+        sizes = ends - starts
         ends = sizes.cumsum()
         if not len(asked) or not len(ends) or not ends[-1]:
             return np.zeros(len(rows), np.float32)
         flat = (starts - (ends - sizes)).repeat(sizes)
-        flat += np.arange(ends[-1])
+        flat += np.arange(len(flat))
         carried = self._keys.take(flat)
-        same, places = _shared(asked, carried)
+        if len(asked) <= _COMPARED:
+            # for a few it is quicker to compare all with each
+            places, same = divmod((carried == asked[:, None]).ravel().nonzero()[0], len(carried))
+        else:
+            same, places = _shared(asked, carried)
         owners = ends.searchsorted(same, "right")
         found = np.bincount(owners, self._scores[flat[same]] * weights[places], len(rows))
         result: np.ndarray = (found / math.sqrt(float(weights.sum()))).astype(np.float32)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import math
 import zlib
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
@@ -88,19 +89,30 @@ class Lexicon:
         row: np.ndarray = (2.0 * signs - 1.0) * self.weight(term)
         return row
 
+    def vector(self, text: str) -> np.ndarray | None:
+        """Return the unit vector of a text, float32 (columns,); None for a text without terms."""
+        import numpy as np
+
+        if not self.columns:
+            return None
+        # each term once: a word that is said twice is not meant twice
+        rows = list(map(self._row, dict.fromkeys(terms(text))))
+        if not rows:
+            return None
+        total: np.ndarray = np.add.reduce(rows)
+        square = float(total @ total)
+        if square <= 0.0:
+            return None
+        total *= 1.0 / math.sqrt(square)
+        return total
+
     def vectors(self, texts: Sequence[str]) -> np.ndarray:
         """Return one unit row per text, float32 (n, columns); a text without terms is a row of zeros."""
         import numpy as np
 
         result = np.zeros((len(texts), self.columns), np.float32)
-        if not self.columns:
-            return result
-        for number, text in enumerate(texts):
-            # each term once: a word that is said twice is not meant twice
-            rows = [self._row(term) for term in dict.fromkeys(terms(text))]
-            if rows:
-                total = np.add.reduce(rows)
-                length = float(np.sqrt(total @ total))
-                if length > 0:
-                    result[number] = total / length
+        for row, text in zip(result, texts, strict=True):
+            found = self.vector(text)
+            if found is not None:
+                row[:] = found
         return result
