@@ -20,7 +20,7 @@ CORE = ROOT / "core" / "chalie"
 #: rooms, lowest first; a room imports from the lines above it and, without cycles, from its own line.
 LINES = (
     ("errors", "config"),
-    ("names", "schema", "calls", "ability", "result", "hints", "markers", "envelope", "hookspecs"),
+    ("compact", "names", "schema", "calls", "ability", "result", "hints", "markers", "envelope", "hookspecs"),
     ("ledger",),
     ("catalogue",),
     ("gate",),

@@ -25,6 +25,7 @@ from typing import Any, Final, Literal
 from attrs import field, frozen
 
 from . import markers
+from .compact import compact
 from .result import Scalar, ToolResult
 
 __all__ = ["Frame", "body_text", "cut", "parse", "render"]
@@ -217,8 +218,7 @@ def _read_choices(text: str) -> tuple[str, ...]:
     return tuple(choices)
 
 
-#: writes a body as JSON; made once, since making it costs as much as writing a small body.
-_COMPACT: Final = json.JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode
+_COMPACT: Final = compact(allow_nan=False)
 
 
 def body_text(body: Any) -> str:

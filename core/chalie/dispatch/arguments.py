@@ -9,7 +9,6 @@ the repaired form. Where a handle stands for a kept result, it is the expanded f
 from __future__ import annotations
 
 import json
-import math
 import string
 import threading
 from collections import OrderedDict
@@ -23,17 +22,13 @@ from ..catalogue.descriptor import Descriptor
 from ..errors import ArgumentRefused, SchemaRefused
 from ..names import normal, shown
 from ..result import ToolResult
-from ..schema import DEEPEST_DATA, INJECTED, compiled, digest, work_by_depth
+from ..schema import INJECTED, compiled, digest, work_by_depth
+from .bounds import MOST_BYTES, MOST_VALUES, too_large, walk
 from .handles import MOST_EXPANDED, Handles, has_handle
 from .healing import MOST_VALUES as MOST_WHOLE_VALUES
 from .healing import Repairs, json_object
 
 __all__ = ["MOST_BYTES", "MOST_VALUES", "Prepared", "copied", "expanded", "prepare", "take_injected"]
-
-#: How many values a call may hold, counting containers.
-MOST_VALUES: Final = 100_000
-#: How long a call's arguments may be, in bytes of JSON.
-MOST_BYTES: Final = 1024 * 1024
 
 # Values times the subschemas that speak of one; about half a second of validating.
 _MOST_WORK: Final = 20_000_000
@@ -45,7 +40,6 @@ _PLAIN: Final = frozenset({str, int, float, bool, type(None)})
 #: How many parameters a call may have that is looked at in one go.
 _MOST_PLAIN: Final = 32
 _LONGEST_SUMMARY: Final = 500
-_LONGEST_INTEGER_BITS: Final = 4096
 _MOST_PROBLEMS: Final = 5
 _MOST_VALIDATORS: Final = 256
 _YES: Final = frozenset({"true", "yes", "on", "1"})
@@ -223,11 +217,11 @@ def _whole(checks: _Checks, arguments: dict[str, Any], healed: list[str]) -> dic
     """Return expanded arguments with JSON decoded where no text is wanted; refuse what is too large."""
     # the bytes of the texts were counted as they were expanded; values are counted with 4 bytes each
     most = MOST_WHOLE_VALUES, MOST_BYTES + 2 * MOST_EXPANDED + 4 * MOST_WHOLE_VALUES
-    may_nest = _work(checks, *_walk(arguments, *most)) <= _MOST_REPAIR_WORK
+    may_nest = _work(checks, *walk(arguments, *most)) <= _MOST_REPAIR_WORK
     whole, done = checks.repairs.repaired(arguments, may_nest)
     healed.extend(done)
     if done:
-        _work(checks, *_walk(whole, *most))
+        _work(checks, *walk(whole, *most))
     return whole
 
 
@@ -277,7 +271,7 @@ def _as_mapping(arguments: Any) -> Mapping[str, Any]:
         return {}
     if isinstance(arguments, (str, bytes, bytearray)):
         if len(arguments) > MOST_BYTES:
-            raise _too_large(f"are over {MOST_BYTES} bytes")
+            raise too_large(f"are over {MOST_BYTES} bytes")
         text = _text(arguments)
         return json_object(text) if text.strip() not in ("", "null") else {}
     if not isinstance(arguments, Mapping):
@@ -287,90 +281,17 @@ def _as_mapping(arguments: Any) -> Mapping[str, Any]:
     return arguments
 
 
-def _too_large(reason: str) -> ArgumentRefused:
-    return ArgumentRefused(
-        f"the arguments {reason}",
-        code="arguments-too-large",
-        hint="pass less in one call, or keep it in a file or result and pass its name",
-    )
-
-
-def _walk(
-    arguments: Mapping[str, Any], most_values: int = MOST_VALUES, most_bytes: int = MOST_BYTES
-) -> tuple[int, int]:
-    """Return how many values the arguments hold and how deep containers lie, without recursion.
-
-    Deep data overflows the stack of the validator, which ends the process; so this walk comes before it.
-
-    Raises:
-        ArgumentRefused: they are too deep, too many or too long, or something in them is no JSON.
-    """
-    level: list[tuple[str, Any]] = [("", arguments)]
-    values = size = depth = 0
-    while level:
-        depth += 1
-        if depth > DEEPEST_DATA:
-            raise _too_large(f"are nested over {DEEPEST_DATA} levels deep")
-        following: list[tuple[str, Any]] = []
-        for path, container in level:
-            values += len(container) + 1
-            if values > most_values:
-                raise _too_large(f"hold over {most_values} values")
-            is_object = isinstance(container, Mapping)
-            for key, value in container.items() if is_object else enumerate(container):
-                if is_object:
-                    if not isinstance(key, str):
-                        raise ArgumentRefused(f"the key {key!r:.80} in {path or 'the arguments'} is no text")
-                    size += len(key) if key.isascii() else _bytes(key, path)
-                if isinstance(value, str):
-                    size += len(value) if value.isascii() else _bytes(value, _step(path, key))
-                elif isinstance(value, (Mapping, list, tuple)):
-                    following.append((_step(path, key), value))
-                elif value is not None and not isinstance(value, bool):
-                    size += _number(value, _step(path, key))
-        if size + 4 * values > most_bytes:
-            raise _too_large(f"are over {most_bytes} bytes")
-        level = following
-    return values, depth
-
-
 def _bounded(checks: _Checks, arguments: Mapping[str, Any]) -> bool:
     """Refuse arguments out of bounds, and tell whether they can be repaired at every depth in good time."""
-    return _work(checks, *_walk(arguments)) <= _MOST_REPAIR_WORK
+    return _work(checks, *walk(arguments)) <= _MOST_REPAIR_WORK
 
 
 def _work(checks: _Checks, values: int, depth: int) -> int:
     """Return how much work it is to check so many values; refuse what takes too long."""
     work = values * checks.work[min(depth, len(checks.work) - 1)]
     if work > _MOST_WORK:
-        raise _too_large("take too long to check against the tool's alternatives")
+        raise too_large("take too long to check against the tool's alternatives")
     return work
-
-
-def _step(path: str, key: Any) -> str:
-    if isinstance(key, int):
-        return f"{path}[{key}]"
-    return f"{path}.{shown(key[:80])}" if path else shown(key[:80])
-
-
-def _bytes(text: str, path: str) -> int:
-    try:
-        return len(text.encode())
-    except UnicodeEncodeError as error:
-        raise ArgumentRefused(
-            f"{path or 'a key'} holds half of a surrogate pair, which is no character",
-            hint="pass whole characters",
-        ) from error
-
-
-def _number(value: Any, path: str) -> int:
-    """Return about how long a number is in JSON; refuse what is no number that JSON can hold."""
-    if isinstance(value, int) and value.bit_length() <= _LONGEST_INTEGER_BITS:
-        return value.bit_length() // 3
-    if isinstance(value, float) and math.isfinite(value):
-        return 8
-    what = "a number JSON cannot hold" if isinstance(value, (int, float)) else f"a {type(value).__name__}"
-    raise ArgumentRefused(f"{path} is {what}", hint="pass text, finite numbers, booleans, lists and objects")
 
 
 def _copied(value: Any) -> Any:
@@ -491,8 +412,8 @@ def _invalid(checks: _Checks, problems: list[Any]) -> ToolResult:
 
 def _path(problem: Any) -> str:
     path = ""
-    for step in problem.instance_path:
-        path = _step(path, step)
+    for part in problem.instance_path:
+        path = step(path, part)
     return path or "the arguments"
 
 

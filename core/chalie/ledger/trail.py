@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import json
 import sqlite3
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
@@ -12,6 +11,7 @@ from typing import Any, Final
 
 from attrs import frozen
 
+from ..compact import compact
 from .database import Database
 
 __all__ = ["EVENTS", "WHO", "Overtaken", "Trail", "TrailRow", "Who", "record", "stored"]
@@ -81,7 +81,7 @@ _INSERT_GIVEN: Final = (
 )
 _FORGET_AT_ONCE: Final = 5_000
 
-_encode = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), default=str).encode
+_encode: Final = compact(default=str)
 
 
 class Overtaken(Exception):
