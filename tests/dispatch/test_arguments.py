@@ -12,7 +12,8 @@ import pytest
 from chalie.calls import SideEffect
 from chalie.catalogue.descriptor import Descriptor
 from chalie.dispatch import arguments as arguments_module
-from chalie.dispatch.arguments import MOST_BYTES, MOST_VALUES, Prepared, prepare, take_injected
+from chalie.dispatch.arguments import Prepared, prepare, take_injected
+from chalie.dispatch.bounds import MOST_BYTES, MOST_VALUES
 from chalie.errors import CODES
 from chalie.result import ToolResult
 from hypothesis import given

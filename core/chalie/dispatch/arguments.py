@@ -23,12 +23,12 @@ from ..errors import ArgumentRefused, SchemaRefused
 from ..names import normal, shown
 from ..result import ToolResult
 from ..schema import INJECTED, compiled, digest, work_by_depth
-from .bounds import MOST_BYTES, MOST_VALUES, too_large, walk
+from .bounds import MOST_BYTES, step, too_large, walk
 from .handles import MOST_EXPANDED, Handles, has_handle
 from .healing import MOST_VALUES as MOST_WHOLE_VALUES
 from .healing import Repairs, json_object
 
-__all__ = ["MOST_BYTES", "MOST_VALUES", "Prepared", "copied", "expanded", "prepare", "take_injected"]
+__all__ = ["Prepared", "copied", "expanded", "prepare", "take_injected"]
 
 # Values times the subschemas that speak of one; about half a second of validating.
 _MOST_WORK: Final = 20_000_000
