@@ -228,3 +228,14 @@ def test_any_descriptor_comes_back_as_it_was_stored(
     )
     text = tables._text(tables._plain(one))
     assert tables.descriptor_from(text, tables._sha(text), "x") == one
+
+
+def test_a_row_leaves_out_what_is_as_usual_and_gives_it_back() -> None:
+    plain = ability("plain")
+    assert "latency" not in tables._plain(plain)
+    for one in (plain, evolve(plain, discoverable=False, latency="high", side_effect=SideEffect.READ)):
+        text = tables._text(tables._plain(one))
+        assert tables.descriptor_from(text, tables._sha(text), "x") == one
+    # a row of another version may hold what is not known here
+    text = tables._text({**tables._plain(plain), "unheard_of": 1})
+    assert tables.descriptor_from(text, tables._sha(text), "x") == plain

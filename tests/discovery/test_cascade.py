@@ -405,3 +405,28 @@ def test_the_more_tools_there_are_the_nearer_an_answer_has_to_lie(
 def test_in_words_the_model_does_not_know_one_has_to_be_there(cascade: Make) -> None:
     some = cascade(WEATHER, ability("wetter_heute", "Das Wetter in einer Stadt."))
     assert names_of(some, "wie wird das wetter morgen frueh") == ["wetter_heute"]
+
+
+def test_only_an_entry_as_short_as_a_name_is_looked_up_as_one(
+    published: Publish, embedder: Embedder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    generation = published(
+        [
+            ability("quote", "Price of a share.", dist="chalie-ability-stock-exchange"),
+            ability("rain", "Rain."),
+        ],
+        [playbook("plan-trip", "Steps for a trip.")],
+    )
+    some = Cascade(generation, lambda: embedder)
+    looked_up: list[str] = []
+    named = type(generation.snapshot).named
+    monkeypatch.setattr(
+        type(generation.snapshot), "named", lambda self, text: looked_up.append(text) or named(self, text)
+    )
+    spelt = ("Stock-Exchange__quote", "stock_exchange  QUOTE")
+    for entry in spelt:
+        (hit,) = some.find([entry], "ability", everything).hits
+        assert (hit.item.name, hit.rung) == ("quote", "exact")
+    assert some.find(["plan trip"], "playbook", everything).hits[0].rung == "exact"
+    some.find(["how is the stock exchange doing on this day"], "ability", everything)
+    assert looked_up == [*spelt]

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any, Final, Literal, get_args
 
-from attrs import astuple, field, fields, frozen
+from attrs import NOTHING, astuple, field, fields, frozen
 
 from ..calls import SideEffect
 from ..errors import IndexUnreadable
@@ -289,8 +289,10 @@ def _playbook_rows(playbooks: Iterable[Playbook], ready: set[str]) -> list[tuple
 
 def _plain(value: Descriptor | Playbook) -> dict[str, Any]:
     # By hand and not through cattrs: these two are read on the start path, and importing cattrs costs more
-    # than the whole of a warm start.
-    return {attribute.name: getattr(value, attribute.name) for attribute in fields(type(value))}
+    # than the whole of a warm start. What is as usual is left out: searches read rows all the time.
+    usual = _USUAL if isinstance(value, Descriptor) else {}
+    known = ((attribute.name, getattr(value, attribute.name)) for attribute in fields(type(value)))
+    return {name: fact for name, fact in known if name not in usual or fact != usual[name]}
 
 
 def _text(value: Mapping[str, Any]) -> str:
@@ -307,7 +309,7 @@ def _checked(text: str, sha: str, what: str) -> dict[str, Any]:
             f"the catalogue's row of {what} is damaged",
             hint="run `chalie index` to build the catalogue again",
         )
-    value: dict[str, Any] = json.loads(text)
+    value: dict[str, Any] = _JSON.decode(text)
     return value
 
 
@@ -317,17 +319,29 @@ def descriptor_from(text: str, sha: str, what: str) -> Descriptor:
     return descriptor_of(facts)
 
 
+_JSON: Final = json.JSONDecoder()
 _DESCRIPTOR: Final = frozenset(attribute.name for attribute in fields(Descriptor))
+#: what a descriptor says of itself where its author says nothing.
+_USUAL: Final[Mapping[str, Any]] = {
+    attribute.name: getattr(Descriptor("", "", "", "", "", (), "", {}, "", ""), attribute.name)
+    for attribute in fields(Descriptor)
+    if attribute.default is not NOTHING
+}
 
 
 def descriptor_of(facts: Mapping[str, Any]) -> Descriptor:
     """Return the descriptor of plain JSON facts, as `ability.facts` gives them (sealed where not yet)."""
-    known = {key: value for key, value in facts.items() if key in _DESCRIPTOR}
+    known = dict(facts)
+    for key in known.keys() - _DESCRIPTOR:
+        del known[key]
     known["examples"] = tuple(known["examples"])
-    known["actions"] = {key: SideEffect(value) for key, value in (known.get("actions") or {}).items()}
-    known["side_effect"] = SideEffect(known.get("side_effect", SideEffect.WRITE))
-    required = known.get("action_required") or {}
-    known["action_required"] = {key: tuple(value) for key, value in required.items()}
+    if "actions" in known:
+        known["actions"] = {key: SideEffect(value) for key, value in (known["actions"] or {}).items()}
+    if "side_effect" in known:
+        known["side_effect"] = SideEffect(known["side_effect"])
+    if "action_required" in known:
+        required = known["action_required"] or {}
+        known["action_required"] = {key: tuple(value) for key, value in required.items()}
     descriptor = Descriptor(**known)
     return descriptor if descriptor.hash else descriptor.sealed()
 

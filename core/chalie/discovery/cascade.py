@@ -186,7 +186,8 @@ class _Search:
             return False
 
     def _exact(self) -> list[Hit] | Miss:
-        if len(self._entry) >= TEXT_LIMIT or not names.normal(self._text):
+        letters = len(names.normal(self._text))
+        if len(self._entry) >= TEXT_LIMIT or not letters or not self._as_short_as_a_name(letters):
             return []
         snapshot = self._cascade._snapshot
         found: Sequence[Item]
@@ -202,6 +203,13 @@ class _Search:
         if len({item.own_name for item in owned}) < len(owned):
             return Miss(self._entry, "ambiguous", tuple(sorted(map(snapshot.qualified, owned))))
         return hits
+
+    def _as_short_as_a_name(self, letters: int) -> bool:
+        try:
+            return self._cascade._names.named(letters, self._kind)
+        except IndexUnreadable:
+            # the next rung says so
+            return True
 
     def _name(self) -> list[Hit]:
         cascade, words, said = self._cascade, name_index.words_of(self._text), all_words(self._text)

@@ -11,6 +11,7 @@ import math
 from array import array
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from ..catalogue.descriptor import Descriptor, Playbook
@@ -27,6 +28,7 @@ _NAME, _SUMMARY, _PARAMETER, _PARAMETER_TEXT, _EXAMPLE = 2.5, 2.0, 1.0, 0.5, 0.8
 _SATURATION, _LENGTH = 1.2, 0.3
 _MARKS = 4_096
 _COMPARED = 24
+_WEIGHED = 8_192
 #: the terms of a playbook's text and of a schema that are looked at.
 _MOST_TERMS = 2_000
 
@@ -124,6 +126,7 @@ class Evidence:
             raise ValueError("the evidence does not fit the rows")
         # a word that nobody carries weighs what one weighs that a single item carries
         self._unknown = math.log1p((total - 0.5) / 1.5) if total else 0.0
+        self._weight = lru_cache(maxsize=_WEIGHED)(self._weigh)
 
     def of(self, wanted: Sequence[str], rows: np.ndarray) -> np.ndarray:
         """Return what speaks for each of `rows`: BM25 over the root of the entry's weight.
@@ -170,11 +173,15 @@ class Evidence:
         """Return the sorted keys of the terms asked for, and the weight of each."""
         import numpy as np
 
-        asked = np.array(sorted({term_key(term) for term in wanted}), np.uint32)
-        if not len(self._terms) or not len(asked):
-            return asked, np.full(len(asked), self._unknown, np.float32)
-        places = np.minimum(self._terms.searchsorted(asked), len(self._terms) - 1)
-        return asked, np.where(self._terms[places] == asked, self._idf[places], np.float32(self._unknown))
+        keys = sorted(set(map(term_key, wanted)))
+        return np.array(keys, np.uint32), np.array(list(map(self._weight, keys)), np.float32)
+
+    def _weigh(self, key: int) -> float:
+        terms_ = self._terms
+        # of the array's own type: for any other the whole array would be converted first
+        place = int(terms_.searchsorted(terms_.dtype.type(key)))
+        known = place < len(terms_) and terms_[place] == key
+        return float(self._idf[place]) if known else self._unknown
 
 
 def _shared(asked: np.ndarray, carried: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -28,8 +28,9 @@ __all__ = ["FOLDER", "Kind", "NameIndex", "Names", "aligned", "edit_distance", "
 Kind = Literal["ability", "playbook"]
 FOLDER: Final = "names"
 
-_FORMAT: Final = "2"
-#: the most segments and letters a name of each kind has: an entry of more of them names nothing.
+_FORMAT: Final = "3"
+#: the most segments and letters a name of each kind has, and its longest qualified form: an entry of more of
+#: them names nothing.
 LONGEST: Final = "longest.json"
 #: written before every term, so that one index serves both kinds.
 _MARKS: Final = {"ability": "a", "playbook": "p"}
@@ -60,13 +61,14 @@ class NameIndex:
         place.mkdir()
         index = tantivy.Index(_schema(), path=str(place))
         writer = index.writer(_WRITER_BYTES, 1)
-        longest = {kind: [0, 0] for kind in _MARKS}
+        longest = dict.fromkeys(_MARKS, (0, 0, 0))
         for kind, number, item in _named(snapshot):
             segments = names.segments(item.spoken)
             # a script that sets no words apart may hold any number of them in one segment
             count = _MOST_WORDS if any(map(is_unspaced, segments)) else len(segments)
             letters = _letters(item.own_name)
-            longest[kind] = [max(longest[kind][0], count), max(longest[kind][1], len(letters))]
+            sizes = (count, len(letters), max(len(names.normal(name)) for name in _forms(item)))
+            longest[kind] = _three(map(max, longest[kind], sizes))
             document = tantivy.Document()
             document.add_unsigned("id", number)
             document.add_text("parts", " ".join(sorted(_parts(segments, kind))))
@@ -98,6 +100,11 @@ def _named(snapshot: Snapshot) -> Iterator[tuple[Kind, int, Descriptor | Playboo
             yield "ability", number, ability
     for number, book in snapshot.playbooks():
         yield "playbook", number, book
+
+
+def _forms(item: Descriptor | Playbook) -> tuple[str, ...]:
+    """Return everything an entry may spell an item by, the longest form of each."""
+    return item.name, item.own_name, names.qualified(item.dist, item.name, True)
 
 
 def _parts(segments: Iterable[str], kind: Kind) -> set[str]:
@@ -142,7 +149,16 @@ class Names:
         self._generation = generation
         self._lock = threading.Lock()
         self._opened: tuple[tantivy.Index, tantivy.Schema] | None = None
-        self._longest: dict[str, tuple[int, int]] = {}
+        self._longest: dict[str, tuple[int, int, int]] = {}
+
+    def named(self, letters: int, kind: Kind) -> bool:
+        """Whether any name, bare or qualified, has so many letters or more.
+
+        Raises:
+            IndexUnreadable: the index is damaged.
+        """
+        self._index()
+        return letters <= self._longest[kind][2]
 
     def aligned(self, words: Sequence[str], kind: Kind) -> list[int]:
         """Return the ids of every name that may hold all the words; the caller still compares.
@@ -208,7 +224,7 @@ class Names:
         place = self._generation.verified(FOLDER)
         try:
             known = json.loads((place / LONGEST).read_bytes())
-            self._longest = {kind: (int(known[kind][0]), int(known[kind][1])) for kind in _MARKS}
+            self._longest = {kind: _three(known[kind]) for kind in _MARKS}
             try:
                 index = _opened(place)
             except ValueError as error:
@@ -244,6 +260,11 @@ class Names:
         except Exception as error:  # as above
             raise _unreadable(self._generation.path / FOLDER, error) from error
         return list(zip(numbers, texts, strict=True))
+
+
+def _three(sizes: Iterable[Any]) -> tuple[int, int, int]:
+    segments, letters, qualified = map(int, sizes)
+    return segments, letters, qualified
 
 
 def _opened(place: Path) -> tantivy.Index:

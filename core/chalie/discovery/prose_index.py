@@ -357,7 +357,9 @@ class _Opened:
         import numpy as np
 
         # the graph proposes by rounded distances; the exact ones order and choose
-        found = self._graph.search(_eight_bits(vector), min(count + _GRAPH_MORE, len(self.ids))).keys
+        asked = min(count + _GRAPH_MORE, len(self.ids))
+        # one entry is no work for several threads
+        found = self._graph.search(_eight_bits(vector), asked, threads=1).keys
         rows = found.astype(np.int64)
         cosines = self._rows.take(rows, axis=0).astype(np.float32, copy=False) @ vector
         order = (-cosines).argsort(kind="stable")[:count]
