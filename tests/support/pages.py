@@ -137,6 +137,26 @@ def events() -> str:
     return "\n".join(["# Events\n", _MADE, _EVENTS, table])
 
 
+_LINT = """\
+`chalie lint` names a rule in every finding. An error fails the run, a warning does with `--strict`. What is
+right against a rule gets an exception with its reason: [naming](naming.md#exceptions) says how.
+"""
+
+
+def lint_rules() -> str:
+    """Return the page of lint's rules."""
+    from chalie.authoring.lint import RULES
+
+    parts = ["# Rules of lint\n", _MADE, _LINT]
+    rows = ((f"[`{rule.id}`](#{rule.id})", rule.severity, rule.says) for rule in RULES.values())
+    parts.append(_table(("rule", "severity", "says"), rows))
+    for rule in RULES.values():
+        mended = " `--fix` repairs it where that is safe." if rule.fixable else ""
+        parts += [f"## {rule.id}\n", f"{rule.says} ({rule.severity})\n", f"{rule.why}{mended}\n"]
+        parts += [f"- wrong: {rule.wrong}", f"- right: {rule.right}\n"]
+    return "\n".join(parts)
+
+
 def _table(columns: Iterable[str], rows: Iterable[Iterable[object]]) -> str:
     heads = list(columns)
     lines = [heads, ["---"] * len(heads), *([str(cell) for cell in row] for row in rows)]
@@ -150,6 +170,7 @@ def pages() -> Mapping[str, str]:
         "command-line.md": command_line(),
         "error-codes.md": error_codes(),
         "events.md": events(),
+        "lint-rules.md": lint_rules(),
     }
 
 
