@@ -55,7 +55,7 @@ class ChalieToolset(AbstractToolset[Any]):
         self._principal = principal
         self._token = approver_token or host.config.approver_token
         self._id = id
-        #: what was asked about, by the id of its tool call: beside the metadata, which not every program
+        #: what was asked about, by conversation and tool call: beside the metadata, which not every program
         #: brings back.
         self._asked: MutableMapping[str, str] = {}
 
@@ -128,7 +128,7 @@ class _Run(AbstractToolset[Any]):
     ) -> str:
         if not self._token:
             return await self._turn.acall(name, tool_args)
-        call_id = ctx.tool_call_id or ""
+        call_id = self._key(ctx.tool_call_id)
         answer = AnswerKind.ONCE if ctx.tool_call_approved else None
         text, hold = await self._turn.aattempt(
             name,
@@ -145,6 +145,10 @@ class _Run(AbstractToolset[Any]):
         self._asked.pop(call_id, None)
         return text
 
+    def _key(self, call_id: str | None) -> str:
+        """Return what tells a tool call from those of other conversations, whose ids may be the same."""
+        return f"{self._turn.conversation} {call_id}"
+
     def _hold_of(self, call_id: str, metadata: Any) -> str | None:
         brought = metadata.get("hold") if isinstance(metadata, dict) else None
         return self._asked.get(call_id) or (brought if isinstance(brought, str) else None)
@@ -155,7 +159,7 @@ class _Run(AbstractToolset[Any]):
             return
         waiting = {view.id: view for view in self._turn.waiting()}
         for call_id, name, arguments in denied:
-            hold = self._asked.pop(call_id, None)
+            hold = self._asked.pop(self._key(call_id), None)
             alike = (view.id for view in waiting.values() if _is(view, name, arguments))
             hold = hold if hold in waiting else next(alike, None)
             if hold is not None:
