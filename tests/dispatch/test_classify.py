@@ -23,7 +23,7 @@ def seen_by_gate(inside: Inside, cls: type[Plain], arguments: dict[str, Any], **
     descriptor = inside.add(cls, **facts)
     prepared = prepare(descriptor, arguments)
     assert isinstance(prepared, Prepared)
-    return inside.dispatcher.prepare_call(inside.turn(), descriptor, prepared)
+    return inside.dispatcher._approach.prepare_call(inside.turn(), descriptor, prepared)
 
 
 def test_the_action_argument_decides_permission_and_class(inside: Inside) -> None:

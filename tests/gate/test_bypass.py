@@ -68,7 +68,7 @@ class Road:
         self.inside = Inside(home)
         policies = Policies(hooks, deadline_ms=60_000, trusted=lambda _: True)
         self.inside.gate = Gate(self.inside.ledger, policies, ask_timeout_s=None)
-        self.inside.dispatcher._gate = self.inside.gate
+        self.inside.dispatcher._approach._gate = self.inside.gate
         tools = (Bash, FileDelete, FileDeliver, Edit, FileList, Plan, Read, Write)
         self.tools = [self.inside.add(tool, DIST, allow=rows) for tool in tools]
 

@@ -8,18 +8,14 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from ..calls import Approver, Call, CallRecord, HoldView, SideEffect
+from ..calls import Approver, Call, CallRecord
 from ..catalogue.descriptor import Descriptor
 from ..envelope import render
-from ..errors import ChalieError, DescribeFailed, LedgerUnavailable
-from ..ledger.trail import Overtaken
-from ..names import OWN_DIST, is_server
+from ..errors import LedgerUnavailable
 from ..result import ToolResult
-from .arguments import Prepared, copied, expanded, prepare, take_injected
+from .approach import Approach
 from .background import Background
-from .classify import declared, derived, located
 from .flight import Flight
-from .handles import Handles, has_handle
 from .held import Held, Reopen
 from .making import Maker
 from .pool import Busy, Cancelled, Pool
@@ -29,15 +25,10 @@ from .refusals import (
     busy,
     cancelled,
     cannot_record,
-    denied,
-    described,
-    gate_failed,
-    no_background,
     not_begun,
 )
-from .resolve import resolve
 from .results import Results
-from .run import Runner, failed, was_pressed
+from .run import Runner
 from .state import CancelToken, Progress, TurnState
 
 if TYPE_CHECKING:
@@ -46,7 +37,6 @@ if TYPE_CHECKING:
     from ..config import Config
     from ..gate.gate import Gate
     from ..ledger import Ledger
-    from ..ledger.hold import Hold
 
 __all__ = ["Dispatcher"]
 
@@ -91,22 +81,35 @@ class Dispatcher:
         trusts: Callable[[str, str], bool] | None = None,
     ) -> None:
         limits = config.limits
-        self._ledger = ledger
-        self._gate = gate
-        self._trusts = trusts
+        self._holds = gate.holds
         self._pool = Pool("chalie-ability", limits.workers)
         self._road = Pool("chalie-road", ROAD_THREADS, most_lost=4 * ROAD_THREADS)
         self._runner = Runner(self._pool)
         self._maker = Maker(load, stamp, config, embed, data_folder, self._pool)
-        self._handles = Handles(ledger.results)
         self._results = Results(ledger.results, limits.result_kib * 1024)
         self._recorder = Recorder(ledger.trail, self._results, observe, gate.holds)
         self._background = Background(ledger, limits.workers, self._finish, deliver)
         self._flights: dict[str, Flight] = {}
-        self._held = Held(
-            ledger, gate.holds, reopen, self._begin_held, self._run, self._finish, deliver, limits.workers
+        self._approach = Approach(
+            ledger=ledger,
+            gate=gate,
+            maker=self._maker,
+            recorder=self._recorder,
+            road=self._road,
+            flights=self._flights,
+            trusts=trusts,
+            watch=self.watch_holds,
         )
-        self._closed = False
+        self._held = Held(
+            ledger,
+            gate.holds,
+            reopen,
+            self._approach.begin_held,
+            self._run,
+            self._finish,
+            deliver,
+            limits.workers,
+        )
         self._pid = os.getpid()
 
     # --- what others call -----------------------------------------------------------------------------
@@ -136,7 +139,7 @@ class Dispatcher:
         """
         flight = Flight(state, name, token, progress, approver)
         try:
-            refusal = self._begin(flight, arguments)
+            refusal = self._approach.begin(flight, arguments)
             if refusal is not None:
                 return self._finish(flight, refusal) or ""
             if flight.background:
@@ -170,7 +173,7 @@ class Dispatcher:
             error = LedgerUnavailable("the host was opened by the process this one was forked from")
             return self._finish(flight, cannot_record(flight.name, error)) or ""
         try:
-            begun = self._road.submit(lambda: self._begin(flight, arguments))
+            begun = self._road.submit(lambda: self._approach.begin(flight, arguments))
             refusal = await begun.aresult(None, flight.token)
             if refusal is None and flight.background:
                 return await self._road.submit(lambda: self._to_background(flight)).aresult()
@@ -195,52 +198,6 @@ class Dispatcher:
         """Run the framework's own calls down the same road, in order, and return their envelopes."""
         return [self.call(state, name, arguments) for name, arguments in calls]
 
-    def prepare_call(self, state: TurnState, descriptor: Descriptor, prepared: Prepared) -> Call:
-        """Return the call as the gate sees it: permission and class derived from what will run.
-
-        Its arguments say of a handle what it stands for; the ability that is asked to classify them, or where
-        they go, is given the text itself.
-
-        Raises:
-            ChalieError: `not-ready` where the ability must be imported to be
-                classified and cannot be, `ledger-unavailable`.
-        """
-        arguments = prepared.arguments
-        whole = arguments if prepared.whole is None else prepared.whole
-        own = descriptor.key not in state.internal
-        if descriptor.classifies and own:
-            classify = self._maker.asker(state, descriptor, copied(whole), "classify")
-            permission, effect, must_ask, why = derived(descriptor, classify, whole)
-        else:
-            permission, effect, must_ask, why = declared(descriptor, whole)
-        destination = None
-        if descriptor.locates and own and effect is SideEffect.EXTERNAL_SEND:
-            destination = located(self._maker.asker(state, descriptor, copied(whole), "destination"))
-        package = state.snapshot.distribution(descriptor.dist)
-        files_hash = "" if package is None else package.files_hash
-        trusted = not is_server(descriptor.dist) or (
-            self._trusts is not None and self._trusts(descriptor.dist, files_hash)
-        )
-        if not trusted:
-            effect = SideEffect.DESTRUCTIVE  # what a server says of its own tools is a hint, and no more
-        return Call(
-            descriptor.dist,
-            descriptor.name,
-            permission,
-            effect,
-            arguments,
-            state.channel.policy,
-            state.principal,
-            state.conversation,
-            descriptor.hash,
-            descriptor.requires_approval,
-            must_ask,
-            files_hash,
-            destination,
-            trusted,
-            asked_because=why,
-        )
-
     def examine(self, state: TurnState, name: str, arguments: Any = None) -> Call | ToolResult:
         """Return a call as the gate would see it, changing and running nothing: for explanations.
 
@@ -248,20 +205,9 @@ class Dispatcher:
             The call, or the refusal that it would meet before the gate.
 
         Raises:
-            ChalieError: as `prepare_call`.
+            ChalieError: `not-ready`, `ledger-unavailable`.
         """
-        descriptor = resolve(state, name)
-        if isinstance(descriptor, ToolResult):
-            return descriptor
-        arguments, _, _ = take_injected(arguments)
-        prepared = prepare(descriptor, arguments, self._handles_for(descriptor), state.principal)
-        return (
-            prepared if isinstance(prepared, ToolResult) else self.prepare_call(state, descriptor, prepared)
-        )
-
-    def _handles_for(self, descriptor: Descriptor) -> Handles | None:
-        """Return what expands handles; None for the host's own tools, which take them as they are."""
-        return None if descriptor.dist == OWN_DIST else self._handles
+        return self._approach.examine(state, name, arguments)
 
     def run_hold(self, hold_id: str) -> str | None:
         """Run an approved hold and return its envelope, which also goes to the conversation's inbox.
@@ -288,7 +234,7 @@ class Dispatcher:
 
     def recover(self) -> int:
         """Say of background calls and holds whose process ended what is known; return how many."""
-        return self._background.recover() + self._gate.holds.recover(self._held.busy)
+        return self._background.recover() + self._holds.recover(self._held.busy)
 
     @property
     def lost(self) -> int:
@@ -297,7 +243,7 @@ class Dispatcher:
 
     def close(self, drain_s: float = 5.0) -> None:
         """Take no more calls, wait for background ones up to `drain_s`, mark the rest, end the workers."""
-        self._closed = True
+        self._approach.closed = True
         self._held.close()
         self._background.close(drain_s)
         for flight in list(self._flights.values()):
@@ -305,146 +251,6 @@ class Dispatcher:
         self._runner.close()
         self._road.close()
         self._maker.close()
-
-    # --- the road up to the run -----------------------------------------------------------------------
-
-    def _begin(self, flight: Flight, arguments: Any) -> Ended | None:
-        """Take a call as far as it goes before it runs; return the refusal, or None where it may run."""
-        return self._guarded(flight, lambda: self._admit(flight, arguments))
-
-    def _begin_held(self, flight: Flight, hold: Hold) -> Ended | None:
-        """Do so with an approved call; `flight.hold` stays None where the hold is not taken on."""
-        return self._guarded(flight, lambda: self._admit_held(flight, hold))
-
-    def _guarded(self, flight: Flight, admit: Callable[[], Ended | None]) -> Ended | None:
-        try:
-            return admit()
-        except LedgerUnavailable as error:
-            return cannot_record(flight.name, error)
-        except (
-            DescribeFailed
-        ) as error:  # its message quotes the package's own error, which is not the model's
-            message = f"{flight.name} could not be imported"
-            return Ended(ToolResult.error(message, code=error.code, hint=error.hint), described(error))
-        except ChalieError as error:
-            result = ToolResult.error(error.message or error.code, code=error.code, hint=error.hint)
-            return Ended(result, described(error))
-        except BaseException as error:  # importing a package may raise SystemExit and the like
-            if isinstance(error, KeyboardInterrupt) and was_pressed(error):
-                raise
-            return failed(flight.name, error)
-
-    def _admit(self, flight: Flight, arguments: Any) -> Ended | None:
-        state = flight.state
-        if self._closed or flight.token.cancelled:
-            return not_begun(flight.name, self._closed)
-        descriptor = resolve(state, flight.called)
-        if isinstance(descriptor, ToolResult):
-            return Ended(descriptor)
-        flight.descriptor = descriptor
-        arguments, model_says, flight.background = take_injected(arguments)
-        prepared = prepare(descriptor, arguments, self._handles_for(descriptor), state.principal)
-        if isinstance(prepared, ToolResult):
-            return Ended(prepared)
-        flight.healed = prepared.healed
-        if flight.background and not state.channel.background:
-            return no_background(flight.name, state.channel.name)
-        call = flight.call = self.prepare_call(state, descriptor, prepared)
-        flight.whole, handles = prepared.whole, prepared.whole is not None
-        del prepared  # what handles stand for is kept by the flight alone, which lets go of it
-        # What policies and approvers are shown is theirs to spoil; what is recorded and runs is set apart.
-        bound = copied(call.arguments)
-        self._recorder.mask(flight, bound, descriptor)
-        refusal = self._ask_gate(flight, call, model_says)
-        if refusal is not None:
-            return refusal
-        if flight.background:
-            # It outlives the exchange that asked for it: only `cancel` by its id still reaches it.
-            flight.token = CancelToken()
-        try:
-            return self._ready(flight, descriptor, bound, handles)
-        except Overtaken:
-            refusal = self._ask_gate(flight, call, model_says, again=True)
-            return refusal or self._ready(flight, descriptor, bound, handles)
-
-    def _admit_held(self, flight: Flight, hold: Hold) -> Ended | None:
-        state, descriptor, holds = flight.state, flight.descriptor, self._gate.holds
-        assert descriptor is not None
-        arguments = self._ledger.holds.arguments(hold)
-        if arguments is None:
-            holds.void(hold, "its secret arguments are not there any more")
-            return None
-        handles = has_handle(arguments) and descriptor.dist != OWN_DIST
-        try:
-            if handles:
-                flight.whole = expanded(descriptor, arguments, self._handles, state.principal)
-        except ChalieError as error:
-            if isinstance(error, LedgerUnavailable):
-                raise
-            holds.void(hold, "a result that was handed to it is not kept any more")
-            return None
-        call = flight.call = self.prepare_call(state, descriptor, Prepared(arguments, (), flight.whole))
-        if (call.permission, call.effect.value) != (hold.permission, hold.effect) or (
-            holds.digest(call, hold.secret is not None) != hold.digest
-        ):
-            holds.void(hold, f"it would not be the call any more that was asked about ({call.permission})")
-            return None
-        bound = copied(call.arguments)
-        self._recorder.mask(flight, bound, descriptor)
-        flight.hold = holds.spend(hold.id)
-        if flight.hold is None:
-            return None
-        admission = self._gate.readmit(call, state.channel, flight.hold)
-        flight.setting = admission.decision.setting._value_
-        flight.answered_by = admission.answered_by
-        if not admission.allowed:
-            return denied(flight.name, admission)
-        return self._ready(flight, descriptor, bound, handles)
-
-    def _ready(
-        self, flight: Flight, descriptor: Descriptor, bound: dict[str, Any], handles: bool
-    ) -> Ended | None:
-        """Record that an admitted call is about to run, and make ready what runs."""
-        refusal = self._recorder.begin(flight)
-        if refusal is not None:
-            return refusal
-        self._flights[flight.id] = flight
-        if handles:
-            whole, flight.whole = flight.whole, None
-            if whole is None:  # a person was asked meanwhile: it is read again, and must be what was bound
-                whole = expanded(descriptor, bound, self._handles, flight.state.principal)
-            self._recorder.hide(flight, whole, descriptor)
-            bound = whole
-        self._maker.prepare(flight, descriptor, bound)
-        return None
-
-    def _ask_gate(self, flight: Flight, call: Call, model_says: str, *, again: bool = False) -> Ended | None:
-        state = flight.state
-        try:
-            view = partial(self._view, flight, model_says)
-            admission = self._gate.admit(
-                call, state.channel, flight.approver, view, turn=state.id, provisional=True, again=again
-            )
-        except LedgerUnavailable:
-            raise
-        except Exception as error:
-            return gate_failed(flight.name, error)
-        finally:
-            if flight.waits:
-                self._road.take_back()
-        flight.setting = admission.decision.setting._value_
-        flight.answered_by = admission.answered_by
-        flight.hold = admission.hold
-        flight.given = admission.given
-        if admission.code == "approval-pending":
-            self._held.watch()
-        return None if admission.allowed else denied(flight.name, admission)
-
-    def _view(self, flight: Flight, model_says: str) -> HoldView:
-        """Return what a person is shown of a call, secrets masked; from now on it waits for that person."""
-        flight.whole = None
-        flight.waits = self._road.lend()
-        return flight.view(model_says)
 
     # --- the run --------------------------------------------------------------------------------------
 
