@@ -27,7 +27,7 @@ LINES = (
     ("discovery",),
     ("dispatch",),
     ("meta", "mcp"),
-    ("approvals", "channels", "pins", "search", "turn", "build", "host"),
+    ("approvals", "channels", "pins", "search", "turn", "turns", "build", "host"),
     ("authoring", "testing", "cli"),
 )
 RANK = {room: rank for rank, line in enumerate(LINES) for room in line}

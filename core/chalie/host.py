@@ -10,25 +10,24 @@ from typing import TYPE_CHECKING, Any
 
 from attrs import evolve
 
-from .calls import AnswerKind, Approver, CallRecord, Channel, Setting, Sight
-from .catalogue.descriptor import Descriptor, Playbook, Problem
+from .calls import AnswerKind, Approver, CallRecord, Channel, Setting
+from .catalogue.descriptor import Descriptor, Problem
 from .channels import channel_named, channels
 from .config import Config
-from .dispatch.state import Progress, TurnState
+from .dispatch.state import Progress
 from .errors import ConfigError
 from .ledger import Ledger
 from .ledger.approvers import OWN_APPROVER
-from .names import OWN_DIST, is_server
-from .pins import missing_pins, own_descriptors, pinned
-from .search import Kind, Search, Sighted
+from .pins import missing_pins, own_descriptors
+from .search import Kind, Search
 from .turn import Turn
+from .turns import Turns
 
 if TYPE_CHECKING:
     from datetime import datetime
 
     import click
 
-    from .ability import Ability
     from .approvals import Approvals
     from .catalogue.generations import Generation
     from .catalogue.plugins import Plugins
@@ -39,6 +38,7 @@ if TYPE_CHECKING:
     from .gate.gate import Gate
     from .gate.holds import Holds
     from .ledger.hold import Hold
+    from .mcp.home_servers import HomeServers
 
 __all__ = ["Host"]
 
@@ -54,6 +54,7 @@ class Host:
         channels: every channel by name.
         authority: proves who may decide.
         upkeep: keeps this process on the newest generation.
+        servers: the MCP servers of the home.
         approver_token: an approver token of this process alone, where it made the home; else None.
     """
 
@@ -66,6 +67,7 @@ class Host:
         on_delivery: Callable[[str | None, str, str], None] | None = None,
     ) -> None:
         from .build import Upkeep
+        from .catalogue.identity import Given
         from .catalogue.plugins import Plugins
         from .gate.authority import Authority
 
@@ -80,11 +82,15 @@ class Host:
         self.plugins = Plugins()
         self.upkeep = Upkeep(config, self._published)
         self._search = Search(config, self.upkeep)
+        self._given = Given(config.catalogue)
         self.plugins = self._load_plugins()
         self.approvals: Approvals = self._make_approvals()
         self.gate: Gate = self.approvals.gate
         self.holds: Holds = self.approvals.holds
-        self.dispatcher: Dispatcher = self._make_dispatcher()
+        self.servers: HomeServers = self._make_servers()
+        reach = self.servers.reach
+        self._turns = Turns(self.upkeep, self._search, self.approvals, ledger, self.channels, reach)
+        self.dispatcher = self._turns.dispatcher = self._make_dispatcher()
         self.dispatcher.recover()
         ledger.retain()
 
@@ -97,6 +103,7 @@ class Host:
         *,
         approver: Approver | None = None,
         on_delivery: Callable[[str | None, str, str], None] | None = None,
+        catalogue: Path | str | None = None,
     ) -> Host:
         """Open the host of a home, making the home where there is none.
 
@@ -107,12 +114,16 @@ class Host:
             home: the folder; default: `CHALIE_HOME`, else the platform's user data folder.
             approver: who can be asked on channels with a person.
             on_delivery: told of each finished background call as (conversation, call id, envelope).
+            catalogue: a catalogue's file that this host's is expected to be; another is a problem that is
+                told (see `problems`) and else without effect. Default: `[catalogue] file`.
 
         Raises:
             ConfigError: the configuration cannot be used as written.
             LedgerUnavailable: the ledger cannot be opened.
         """
         config = Config.load(Path(home) if home is not None else None)
+        if catalogue is not None:
+            config = evolve(config, catalogue=Path(catalogue))
         ledger = Ledger.open(config.ledger_path, retention=config.retention)
         try:
             return cls(config, ledger, approver=approver, on_delivery=on_delivery)
@@ -127,15 +138,19 @@ class Host:
         *,
         approver: Approver | None = None,
         on_delivery: Callable[[str | None, str, str], None] | None = None,
+        catalogue: Path | str | None = None,
     ) -> Host:
         """Do what `open` does, off the event loop."""
         import asyncio
 
-        return await asyncio.to_thread(cls.open, home, approver=approver, on_delivery=on_delivery)
+        return await asyncio.to_thread(
+            cls.open, home, approver=approver, on_delivery=on_delivery, catalogue=catalogue
+        )
 
     def close(self) -> None:
         """Take no more calls, give background ones a moment, and let go of every file. Safe to call twice."""
         self.dispatcher.close()
+        self.servers.close()
         self.upkeep.close()
         if self.approver_token is not None:
             self.ledger.approvers.remove(OWN_APPROVER)
@@ -203,7 +218,7 @@ class Host:
                 f"{channel!r} is a delegate channel; it takes policy and principal from another turn",
                 hint=f"open it from that turn: turn.delegate({channel!r})",
             )
-        return self._turn(
+        return self._turns.open(
             where if permissions is None else evolve(where, permissions=tuple(permissions)),
             principal=principal or getpass.getuser(),
             conversation=conversation,
@@ -266,19 +281,12 @@ class Host:
         """Return everything set aside, each with the line that fixes it."""
         snapshot = self.snapshot
         return (
-            *self._unbuilt(),
+            *self.upkeep.problems(),
             *snapshot.problems(),
             *self.plugins.problems,
             *missing_pins(self._doctored(), snapshot),
+            *self._given.problems(snapshot, own_descriptors().values()),
         )
-
-    def _unbuilt(self) -> tuple[Problem, ...]:
-        """Return why the last build failed, where it did: what was installed since is not seen."""
-        error = self.upkeep.failure
-        if error is None:
-            return ()
-        reason, fix = f"what is installed could not be read: {error.message}", error.hint or "chalie index"
-        return (Problem(OWN_DIST, "", "build", reason, fix, quarantined=False),)
 
     def commands(self) -> tuple[Mapping[str, click.Command], tuple[str, ...]]:
         """Return the commands that enabled plugins bring, by name, and a line for each that is left out."""
@@ -293,18 +301,8 @@ class Host:
     ) -> Found:
         """Search as `find_tools` and `find_skills` do, seen from a channel, and activate nothing."""
         where = channel_named(self.channels, channel)
-        return self._search.find(
-            self.generation, entries, kind, self._sight(where, principal or getpass.getuser(), None)
-        )
-
-    def reach(self, tool: Descriptor) -> Mapping[str, str]:
-        """Return `availability` and `reason` of a server's tool that was not reached last time, else nothing."""
-        if not is_server(tool.dist):
-            return {}
-        from .catalogue.servers import availability
-
-        found = availability(self.config.home, tool.namespace)
-        return {} if found.reach == "ok" else {"availability": found.reach, "reason": found.reason}
+        sight = self._turns.sight(where, principal or getpass.getuser(), None)
+        return self._search.find(self.generation, entries, kind, sight)
 
     def _doctored(self) -> list[Channel]:
         """Return the channels whose pins a person expects: not a built-in delegate nobody configured."""
@@ -322,136 +320,33 @@ class Host:
 
         return Approvals(self.config, self.ledger, self.upkeep, self.plugins, self.authority)
 
+    def _make_servers(self) -> HomeServers:
+        from functools import partial
+
+        from .catalogue.loading import load
+        from .mcp.home_servers import HomeServers
+
+        return HomeServers(self.config, partial(load, stale=self.upkeep.stale))
+
     def _make_dispatcher(self) -> Dispatcher:
         from functools import partial
 
-        from .catalogue.loading import files_hash, load
+        from .catalogue.loading import files_hash
         from .dispatch.dispatcher import Dispatcher
 
         return Dispatcher(
             ledger=self.ledger,
             gate=self.gate,
-            load=partial(load, stale=self.upkeep.stale),
+            load=self.servers.load,
             stamp=partial(files_hash, stale=self.upkeep.stale),
             config=self.config,
             embed=self._search.embed,
             data_folder=self._data_folder,
             observe=self._observe if self.plugins.authors("call_finished") else _unobserved,
             deliver=self._deliver,
-            reopen=self._reopen,
+            reopen=self._turns.reopen,
             trusts=self.approvals.trusts_server,
         )
-
-    def _turn(
-        self,
-        channel: Channel,
-        *,
-        principal: str,
-        conversation: str | None,
-        client: Mapping[str, Any],
-        active: Sequence[str],
-        approver: Approver | None,
-        progress: Progress | None = None,
-        parent: TurnState | None = None,
-    ) -> Turn:
-        generation = self.upkeep.current()
-        sight = self._sight(channel, principal, conversation)
-        internal: dict[tuple[str, str], Callable[[], Ability]] = {}
-        state = TurnState(
-            channel=channel,
-            principal=principal,
-            snapshot=generation.snapshot,
-            conversation=conversation,
-            client=client,
-            pinned=pinned(channel, generation.snapshot),
-            internal=internal,
-            reader=own_descriptors()["read_result"],
-            approver=approver if channel.has_person else None,
-            progress=progress,
-            parent=parent.cancel if parent is not None else None,
-        )
-        internal.update(self._makers(generation, state, sight))
-        if conversation is not None and self.ledger.holds.lease(conversation):
-            self.dispatcher.watch_holds()
-        for name in active:
-            found = generation.snapshot.resolve(name) or generation.snapshot.named(name)
-            if len(found) == 1:
-                state.activate(found[0])
-        return Turn(self.dispatcher, state, self._delegate, self.approvals)
-
-    def _delegate(self, opener: Turn, channel: str) -> Turn:
-        where = channel_named(self.channels, channel)
-        if not where.delegate:
-            raise ConfigError(
-                f"{channel!r} is no delegate channel", hint=f"open it with host.turn({channel!r})"
-            )
-        above = opener.state
-        return self._turn(
-            evolve(
-                where,
-                policy=above.channel.policy,
-                has_person=above.channel.has_person,
-                permissions=above.channel.permissions,
-            ),
-            principal=above.principal,
-            conversation=above.conversation,
-            client=above.client,
-            active=(),
-            approver=above.approver,
-            progress=above.progress,
-            parent=above,
-        )
-
-    def _makers(
-        self, generation: Generation, state: TurnState, sight: Sighted
-    ) -> Mapping[tuple[str, str], Callable[[], Ability]]:
-        """Return what makes the host's own abilities, bound to one turn: nothing else can activate tools."""
-        from .meta.find_skills import FindSkills
-        from .meta.find_tools import FindTools
-        from .meta.read_result import ReadResult
-
-        def read(handle: str) -> str | None:
-            kept = self.ledger.results.get(state.principal, handle)
-            return None if kept is None else kept.body
-
-        return {
-            (OWN_DIST, "find_tools"): lambda: FindTools(
-                lambda entries: self._search.find(generation, entries, "ability", sight),
-                state.activate,
-                self.reach,
-            ),
-            (OWN_DIST, "find_skills"): lambda: FindSkills(
-                lambda entries: self._search.find(generation, entries, "playbook", sight)
-            ),
-            (OWN_DIST, "read_result"): lambda: ReadResult(read),
-        }
-
-    def _sight(self, channel: Channel, principal: str, conversation: str | None) -> Sighted:
-        def sight(item: Descriptor | Playbook) -> Sight:
-            if isinstance(item, Playbook):
-                return Sight()
-            files_hash = self.approvals.files_hash(item.dist)
-            trusted = not is_server(item.dist) or self.approvals.trusts_server(item.dist, files_hash)
-            return self.gate.sight(
-                item, channel, principal, conversation, files_hash=files_hash, trusted=trusted
-            )
-
-        return sight
-
-    def _reopen(self, hold: Hold) -> tuple[TurnState, Descriptor | None]:
-        """Return the turn that an approved hold runs in, and its ability as it is now."""
-        where = self.channels.get(hold.channel) or Channel(hold.channel, hold.policy, True, (), False)
-        turn = self._turn(
-            evolve(where, policy=hold.policy, has_person=True),
-            principal=hold.principal,
-            conversation=hold.conversation,
-            client={},
-            active=(),
-            approver=None,
-        )
-        if hold.dist == OWN_DIST:
-            return turn.state, own_descriptors().get(hold.name)
-        return turn.state, turn.state.snapshot.get(hold.dist, hold.name)
 
     def answer(
         self,
