@@ -255,3 +255,20 @@ def test_a_hold_that_cannot_be_run_now_is_an_envelope(host: Host, ran: Path) -> 
     )
     assert (parse(text).code, waits) == ("not-allowed", None)
     assert not lines(ran)
+
+
+def test_what_the_gate_would_say_is_told_without_a_call(host: Host, ran: Path) -> None:
+    turn = a_turn(host)
+    passes = host.gate.passes
+    assert turn.foresee("send_words", {"text": "hi"}) == (Setting.ASK, "")
+    assert turn.foresee("find_tools", '{"query": ["words"]}') == (Setting.ALLOW, "")
+    setting, text = turn.foresee("nothing_like_it")
+    assert (setting, parse(text).name, parse(text).code) == (None, "nothing_like_it", "unknown-tool")
+    setting, text = turn.foresee("send_words", {"text": {}})
+    assert (setting, parse(text).code) == (None, "invalid-param")
+    setting, text = asyncio.run(turn.aforesee("send_words", "no json"))
+    assert (setting, parse(text).status) == (None, "error")
+    nobody = host.turn("external_agent", principal="ada", active=["send_words"])
+    assert nobody.foresee("send_words", {"text": "hi"}) == (Setting.DENY, "")
+    assert not lines(ran)
+    assert (turn.waiting(), turn.records, host.gate.passes) == ((), (), passes)

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
 from . import schema
-from .calls import AnswerKind
+from .calls import AnswerKind, Setting
 from .envelope import parse, render
 from .errors import ChalieError, NotAuthorised
 from .result import ToolResult
@@ -177,6 +177,34 @@ class Turn:
         if waits is None or answer is None or waits.id not in known:
             return text, waits
         return await asyncio.to_thread(self._settled, name, waits.id, answer, token), None
+
+    def foresee(
+        self, name: str, arguments: Mapping[str, Any] | str | None = None
+    ) -> tuple[Setting | None, str]:
+        """Return what the gate would say of a call now, running and changing nothing.
+
+        Args:
+            name, arguments: as in `call`.
+
+        Returns:
+            `allow`, `ask` or `deny`, and no text; or None and the envelope of the refusal that the call would
+            meet before the gate: of an unknown tool, or of arguments that do not fit.
+        """
+        try:
+            call = self._dispatcher.examine(self.state, name, arguments)
+            if isinstance(call, ToolResult):
+                return None, render(name, call)
+            return self._approvals.gate.decide(call, self.channel).setting, ""
+        except ChalieError as error:
+            return None, _refused(name, error)
+
+    async def aforesee(
+        self, name: str, arguments: Mapping[str, Any] | str | None = None
+    ) -> tuple[Setting | None, str]:
+        """Do what `foresee` does without blocking the event loop."""
+        import asyncio
+
+        return await asyncio.to_thread(self.foresee, name, arguments)
 
     def waiting(self) -> tuple[HoldView, ...]:
         """Return the calls of this principal's conversation that wait for a person, oldest first."""
