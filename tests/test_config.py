@@ -144,7 +144,7 @@ def test_every_option_is_read(home: Path) -> None:
     [
         ("[gate]\ndeadline = 5", "[gate] has no option 'deadline'; did you mean deadline_ms?"),
         ("[gat]\n", "there is no table [gat]; did you mean gate?"),
-        ("[zebra]\n", "there is no table [zebra]; it may be channels, discovery, gate"),
+        ("[zebra]\n", "there is no table [zebra]; it may be catalogue, channels, discovery"),
         ("gate = 1", "gate must be a table, written as [gate]"),
         ("[gate]\ndeadline_ms = true", "[gate] deadline_ms must be a whole number from 1 to 60000, not True"),
         ("[gate]\ndeadline_ms = 0", "[gate] deadline_ms must be a whole number from 1 to 60000, not 0"),

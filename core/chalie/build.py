@@ -18,6 +18,7 @@ from .catalogue.generations import Generation, Generations, IndexBuilder
 from .catalogue.watch import Watch
 from .config import SETTINGS, Config, environment_key, import_paths
 from .errors import ChalieError, ConfigError, IndexUnreadable
+from .names import OWN_DIST
 
 if TYPE_CHECKING:
     from .catalogue.building import Progress
@@ -207,6 +208,16 @@ class Upkeep:
         """The distributions that are still being installed or read."""
         child = self._child
         return () if child is None or child.done else child.reading
+
+    def problems(self) -> tuple[Problem, ...]:
+        """Return why the last build failed, where it did: what was installed since is not seen."""
+        from .catalogue.descriptor import Problem
+
+        error = self.failure
+        if error is None:
+            return ()
+        reason, fix = f"what is installed could not be read: {error.message}", error.hint or "chalie index"
+        return (Problem(OWN_DIST, "", "build", reason, fix, quarantined=False),)
 
     def refresh(self, wait: float | None = None) -> Generation:
         """Look now, wait for the build, and return the newest generation.

@@ -86,13 +86,18 @@ class DiscoveryOptions:
 
 @frozen
 class Limits:
-    """`[limits]`: KiB of a result shown, seconds to describe, to wait for a build and for a call; workers."""
+    """`[limits]`: KiB of a result shown, seconds to describe, to wait for a build and for a call; workers.
+
+    Of an MCP server: seconds to reach it, and for a call of its tools where nothing else is said.
+    """
 
     result_kib: int = 64
     describe_s: float = 20.0
     build_wait_s: float = 2.0
     workers: int = 8
     call_s: float | None = None
+    server_connect_s: float = 60.0
+    server_call_s: float = 60.0
 
 
 @frozen
@@ -176,9 +181,12 @@ _LIMITS: Final[_Checks] = {
     "build_wait_s": _number("a number of seconds", 0, 86_400),
     "workers": _number("a whole number", 1, 1024, whole=True),
     "call_s": _SECONDS,
+    "server_connect_s": _SECONDS,
+    "server_call_s": _SECONDS,
 }
 _RETENTION: Final[_Checks] = {"trail_days": _DAYS, "results_days": _DAYS}
-_TABLES: Final = ("channels", "discovery", "gate", "limits", "packages", "retention")
+_CATALOGUE: Final[_Checks] = {"file": _text}
+_TABLES: Final = ("catalogue", "channels", "discovery", "gate", "limits", "packages", "retention")
 
 
 @frozen
@@ -189,6 +197,7 @@ class Config:
         home: the folder everything is kept in.
         channels: name -> options, only those that `config.toml` mentions.
         packages: normalised distribution name -> options, only those that a file mentions.
+        catalogue: the file of the catalogue that the host's is expected to be, or None.
         approver_token: the token this process was started with, or None; never shown by `repr`.
     """
 
@@ -199,6 +208,7 @@ class Config:
     limits: Limits = Limits()
     retention: Retention = Retention()
     packages: Mapping[str, PackageOptions] = MappingProxyType({})
+    catalogue: Path | None = None
     approver_token: str | None = field(default=None, repr=False)
 
     @classmethod
@@ -221,6 +231,7 @@ class Config:
         channels = _named(tables, "channels", written)
         discovery = _options(tables.get("discovery", {}), _DISCOVERY, written, "discovery")
         discovery["model"] = _model(home, discovery.get("model"))
+        catalogue = _options(tables.get("catalogue", {}), _CATALOGUE, written, "catalogue").get("file")
         return cls(
             home=home,
             channels=MappingProxyType({name: ChannelOptions(**given) for name, given in channels.items()}),
@@ -229,6 +240,7 @@ class Config:
             limits=Limits(**_options(tables.get("limits", {}), _LIMITS, written, "limits")),
             retention=Retention(**_options(tables.get("retention", {}), _RETENTION, written, "retention")),
             packages=MappingProxyType({name: PackageOptions(**given) for name, given in packages.items()}),
+            catalogue=home / Path(catalogue).expanduser() if catalogue else None,
             approver_token=_take_token(home),
         )
 
