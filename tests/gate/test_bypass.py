@@ -95,6 +95,8 @@ def top(tmp_path_factory: pytest.TempPathFactory) -> Path:
         root / ".git" / "hooks",
         root / "chalie-home",
         root / "moved" / "deep",
+        root / "secrets",
+        root / "sub" / ".aws",
         outside,
         top / "work2",
     ):
@@ -102,7 +104,10 @@ def top(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (outside / "far.txt").write_text("CANARY\n")
     (root / "a.txt").write_text("one\ntwo\n")
     (root / "src" / "main.py").write_text("print('hello')\n")
-    for name in (".env", ".env.example", ".git/config", "moved/far.txt", "moved/deep/far.txt"):
+    for name in (
+        ".env", ".env.example", ".git/config", "moved/far.txt", "moved/deep/far.txt", "secrets/keys.py",
+        "sub/.aws/x.py", "private_key.py",
+    ):  # fmt: skip
         (root / name).write_text("KEY=CANARY\n")
     for name, target in {
         "out": outside, "out.txt": outside / "far.txt", "dangling": outside / "new.txt", "inner": "src",

@@ -66,6 +66,42 @@ def test_a_moved_link_cannot_lead_later_words_astray(work: Path) -> None:
     assert judged("mv a.txt x && cat x/far.txt") == "destructive"
 
 
+def test_what_is_guarded_by_its_place_or_name_is_not_moved_out_of_it(
+    work: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for folder in ("data/home", ".config/gh", "plain/git"):
+        (work / folder).mkdir(parents=True)
+    monkeypatch.setenv("CHALIE_HOME", str(work / "data" / "home"))
+    for command in (
+        "mv .env plain.txt", "mv data elsewhere", "mv data/home x", "mv .config conf", "mv plain .config",
+        "mv -f a.txt .env src",
+    ):  # fmt: skip
+        with pytest.raises(AlwaysAsk):
+            judged(command)
+    assert judged("mv plain other") == "write"
+
+
+def test_a_search_through_a_folder_reads_no_secret_in_it(work: Path) -> None:
+    deep = "grep -rn --include='*.py' KEY"
+    assert judged(f"{deep} .") == judged(deep) == "read"
+    (work / "src" / "secrets").mkdir()
+    (work / "src" / "secrets" / "keys.txt").touch()
+    assert judged(f"{deep} .") == "read"
+    (work / "src" / "secrets" / "keys.py").touch()
+    for command in (f"{deep} .", deep, f"{deep} src", f"cd src && {deep}"):
+        with pytest.raises(AlwaysAsk, match=r"keys\.py holds secrets by its name \(secrets\)"):
+            judged(command)
+    assert judged("grep -rn --include='*.md' KEY .") == "read"
+
+
+def test_a_folder_with_too_many_files_to_look_at_is_asked_about(
+    work: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(judging, "_MOST_BELOW", 3)
+    assert judged("grep -rn --include='*.py' KEY src") == "read"
+    assert judged("grep -rn --include='*.py' KEY .") == "destructive"
+
+
 def test_a_copy_into_a_folder_is_judged_by_the_place_it_takes_there(work: Path) -> None:
     (work / "src" / "a.txt").symlink_to(work.parent / "outside" / "far.txt")
     (work / "src" / ".bashrc").touch()

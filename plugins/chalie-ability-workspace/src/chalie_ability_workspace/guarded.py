@@ -10,7 +10,7 @@ from typing import Final
 
 from chalie.config import home_path
 
-__all__ = ["chalie_home", "folded", "mentions_protected", "protected", "secret"]
+__all__ = ["chalie_home", "folded", "mentions_protected", "moved", "protected", "secret"]
 
 #: names whose content is run by a shell, git, an editor or the system without anybody asking for it again.
 _PROTECTED: Final = frozenset(
@@ -120,6 +120,21 @@ def secret(path: str) -> str | None:
     if _SECRET_NAME.fullmatch(last) and not _TEMPLATE.fullmatch(last):
         return f"{path} holds secrets by its name"
     return None
+
+
+def moved(path: str) -> str | None:
+    """Return why a path is always asked about where it is moved, or moved over, or None.
+
+    What is protected or secret by its place is not so elsewhere, and what a folder brings along becomes so.
+
+    Args:
+        path: absolute, without links.
+    """
+    if _below(chalie_home(), path):
+        return f"{path} holds Chalie's own home"
+    if folded(path.rpartition("/")[2]) == ".config":
+        return f"{path} holds what other programs obey"
+    return protected(path)
 
 
 def mentions_protected(text: str) -> bool:

@@ -9,7 +9,7 @@ import stat
 from collections.abc import Callable, Sequence
 from typing import Final
 
-from ..guarded import mentions_protected, protected, secret
+from ..guarded import mentions_protected, moved, protected, secret
 from ..refusal import AlwaysAsk, Refused
 from ..roots import Place, resolve, roots
 from .grammar import outline
@@ -26,6 +26,8 @@ ACTIONS: Final = ("read", "write", "network", "install", "destructive")
 LONGEST: Final = 8192
 #: folders a command may be in after its `cd`s: each may have failed, so all of them count.
 _MOST_FOLDERS: Final = 4
+#: files and folders that are looked at below one that `grep -r` reads.
+_MOST_BELOW: Final = 20_000
 
 # Control characters but tab and line break, surrogates, and what turns or hides text on a screen.
 _UNSEEN: Final = re.compile(
@@ -146,12 +148,40 @@ def _check_reader(name: str, parsed: Parsed, folders: Sequence[str]) -> None:
         operands.pop(0)
     if form.operands not in ("paths", "pattern"):
         return
-    if name == "grep" and "r" in parsed.options and "--include" not in parsed.options:
+    deep = name == "grep" and "r" in parsed.options
+    if deep and "--include" not in parsed.options:
         raise _NotKnown  # whatever lies in the folder would be read, secrets too
-    for operand in operands:
+    endings = tuple(given.lstrip("*") for given in parsed.options.get("--include", ()))
+    for operand in operands or (["."] if deep else []):
         places = _readable(operand, folders)
+        if deep:
+            for place in places:
+                _check_below(place.path, endings)
         if name == "diff" and any(map(_is_folder, places)):
             raise _NotKnown  # two folders are compared file by file
+
+
+def _check_below(folder: str, endings: tuple[str, ...]) -> None:
+    """Check that no file of the endings below a folder is a secret by its name or by a folder's.
+
+    Raises:
+        AlwaysAsk: one is.
+        _NotKnown: there are too many to look at.
+    """
+    todo, looked = [folder], 0
+    while todo:
+        try:
+            with os.scandir(todo.pop()) as entries:
+                for entry in entries:
+                    looked += 1
+                    if looked > _MOST_BELOW:
+                        raise _NotKnown
+                    if entry.is_dir(follow_symlinks=False):
+                        todo.append(entry.path)
+                    elif entry.name.endswith(endings) and (found := secret(entry.path)) is not None:
+                        raise AlwaysAsk(found)
+        except OSError:  # no folder, or one that cannot be read
+            continue
 
 
 def _check_writer(name: str, operands: Sequence[str], folders: Sequence[str]) -> None:
@@ -164,10 +194,12 @@ def _check_writer(name: str, operands: Sequence[str], folders: Sequence[str]) ->
         last = source.rstrip("/").rpartition("/")[2]
         if last in ("", ".", ".."):
             raise _NotKnown
-        (_readable if name == "cp" else _writable)(source, folders)
+        _readable(source, folders)  # under another name it would be no secret any more
+        if name == "mv":
+            _checked(source, folders, moved)
         # into a folder of that name, if it is one when the command runs
         _writable(f"{target}/{last}", folders)
-    _writable(target, folders)
+    _checked(target, folders, moved if name == "mv" else protected)
 
 
 def _check_cd(command: Command, words: Sequence[str], folders: list[str]) -> None:
