@@ -37,6 +37,14 @@ def asked(chalie: Chalie, *words: str) -> str:
 
 # approving
 
+EACH_TIME = """
+from chalie import Limit, hookimpl
+
+@hookimpl
+def limit_call(call):
+    return Limit("must_ask", "dice leave the table") if call.arguments is not None else None
+"""
+
 
 @pytest.mark.usefixtures("approver")
 def test_a_call_that_waits_is_listed_shown_approved_and_run_once(chalie: Chalie) -> None:
@@ -83,6 +91,38 @@ def test_always_sets_the_row_and_for_one_that_ends(chalie: Chalie) -> None:
     assert chalie("approve", "x", "--always", "--for", "3").code == exits.USAGE
 
 
+def test_always_is_refused_before_anything_is_asked_where_each_time_counts(
+    chalie: Chalie, approver: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Terminal:
+        def isatty(self) -> bool:
+            return True
+
+    def asks(*_: object, **__: object) -> bool:
+        raise AssertionError("it asked")
+
+    site = tmp_path / "policies"
+    monkeypatch.syspath_prepend(str(site))
+    files = {"each_time.py": EACH_TIME}
+    points = {"chalie.policies": {"each": "each_time"}}
+    packages.install(site, packages.Package(dist="chalie-policy-each", files=files, entry_points=points))
+    chalie("index")
+    chalie("enable", "chalie-policy-each")
+    hold = asked(chalie, "dice")
+    monkeypatch.setattr("chalie.cli.approve.proven", lambda host: "terminal:ada")
+    monkeypatch.setattr("chalie.cli.approve.click.confirm", asks)
+    monkeypatch.setattr("sys.stdin", Terminal())
+    for words in (("--always",), ("--for", "5")):
+        done = chalie("approve", hold, *words)
+        assert done.code == exits.REFUSED
+        assert "dice has to be asked about each time" in done.err
+        assert "dice leave the table [not-allowed]" in done.err
+        assert f"approve it once: chalie approve {hold}" in done.err
+        assert done.out == ""
+    with pytest.raises(AssertionError, match="it asked"):
+        chalie("approve", hold)
+
+
 @pytest.mark.usefixtures("approver")
 def test_a_declined_call_is_refused_at_once_until_it_is_taken_back(chalie: Chalie) -> None:
     words = ("dice", "text=x", "--conversation", "talk")
@@ -118,6 +158,15 @@ def test_a_secret_is_masked_wherever_a_hold_is_shown(chalie: Chalie) -> None:
     ):
         assert "hunter2" not in chalie(*words).out
     assert "•••" in chalie("holds", hold).out
+
+
+@pytest.mark.usefixtures("approver")
+def test_a_secret_that_the_model_repeats_in_its_own_words_is_masked_too(chalie: Chalie) -> None:
+    said = "logs in with hunter2 (or HUNTER2)"
+    hold = asked(chalie, "notes", "action=add", "password=hunter2", f"act_summary={said}")
+    (row,) = chalie("holds", "--json").json
+    assert row["model_says"] == "logs in with ••• (or •••)"
+    assert "hunter2" not in chalie("holds", hold).out.lower()
     assert '"password":"hunter2"' in chalie("approve", hold).out  # the tool itself gives it back
 
 

@@ -19,6 +19,7 @@ from chalie.gate.gate import Gate
 from chalie.gate.holds import Holds
 from chalie.gate.policies import Policies
 from chalie.ledger import Hold, Ledger
+from chalie.ledger.pins import Pin
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -292,6 +293,36 @@ def test_what_must_be_asked_each_time_can_never_be_answered_always(ledger: Ledge
             gate.holds.answered(hold, Answer(kind, BY, datetime.now(UTC) + timedelta(hours=1)))
     assert gate.holds.answered(hold, once()).state == "approved"
     assert ledger.permissions.list() == ()
+
+
+def _pin(descriptor_hash: str, files_hash: str = "files") -> Pin:
+    return Pin(DIST, "email", descriptor_hash, files_hash, "1.0", {})
+
+
+@pytest.mark.parametrize("now", [None, _pin("another")])
+@pytest.mark.parametrize("kind", [AnswerKind.ALWAYS, AnswerKind.UNTIL])
+def test_a_tool_that_changed_while_its_call_waited_is_not_allowed_by_that_answer(
+    ledger: Ledger, kind: AnswerKind, now: Pin | None
+) -> None:
+    gate = Gate(ledger, holds=Holds(ledger, facts=lambda dist, name: now))
+    hold = waiting(gate)
+    answer = Answer(kind, BY, datetime.now(UTC) + timedelta(hours=1))
+    with pytest.raises(ChalieError, match="so that nothing can be allowed of it beyond what was asked"):
+        gate.holds.answered(hold, answer)
+    # an approver's answer, given while it changed, is a yes for once
+    assert gate.holds.answer(hold, answer) is not None
+    assert (ledger.permissions.list(), ledger.pins.list()) == ((), ())
+
+
+def test_always_pins_the_files_that_were_there_when_it_was_asked(ledger: Ledger) -> None:
+    now = _pin("h", "files of later")
+    gate = Gate(ledger, holds=Holds(ledger, facts=lambda dist, name: now), facts=lambda dist, name: now)
+    hold = waiting(gate, files_hash="files", descriptor_hash="h")
+    gate.holds.answered(hold, Answer(AnswerKind.ALWAYS, BY))
+    assert admitted(gate, files_hash="files", descriptor_hash="h").allowed
+    changed = gate.decide(a_call(files_hash="files of later", descriptor_hash="h"), CHAT)
+    assert changed.setting is Setting.ASK
+    assert "its package's files are others" in changed.reason
 
 
 def test_several_holds_stand_side_by_side_and_are_answered_each_on_its_own(gate: Gate) -> None:

@@ -51,13 +51,14 @@ def command(
     with opened(context) as host:
         by = proven(host)
         hold = host.holds.get(hold_id)
+        until = None if minutes is None else datetime.now(UTC) + timedelta(minutes=minutes)
+        kind = AnswerKind.ALWAYS if always else AnswerKind.ONCE if until is None else AnswerKind.UNTIL
+        host.holds.refuse_standing(hold, kind)  # before anything is asked here
         if not (yes or json_ or by.startswith("token:")) and hold.ended_at is None and sys.stdin.isatty():
             shown(hold)
             if not click.confirm("run it?", err=True):
                 note(f"not answered; to say no: chalie decline {hold.id}")
                 return exits.REFUSED
-        until = None if minutes is None else datetime.now(UTC) + timedelta(minutes=minutes)
-        kind = AnswerKind.ALWAYS if always else AnswerKind.ONCE if until is None else AnswerKind.UNTIL
         with aside():  # what the tool prints is no part of the answer
             hold = _ended(host, host.answer(hold.id, kind, until=until))
         text = _result(host, hold)

@@ -30,8 +30,8 @@ KEEP_S: Final = 7 * 86_400.0
 _SAYS: Final = 2000
 
 
-def _unknown(dist: str, name: str) -> Pin | None:
-    return None
+#: the answers that allow more than the call they are given to.
+_STANDING: Final = (AnswerKind.ALWAYS, AnswerKind.UNTIL)
 
 
 def _unwatched(change: HoldChange) -> None:
@@ -46,7 +46,8 @@ class Holds:
         environment: key of the Python environment that this process is of.
         keep_s: seconds that a hold can be answered in.
         clock: the time in seconds since 1970.
-        facts: gives an ability as it is now, to be pinned where a person allows it; None where unknown.
+        facts: gives an ability as it is now, to be pinned where a person allows it, or None where it is not
+            there; left out where nothing is pinned.
         changed: told of every change that this process makes; may raise without effect.
     """
 
@@ -57,7 +58,7 @@ class Holds:
         environment: str = "",
         keep_s: float = KEEP_S,
         clock: Callable[[], float] = time.time,
-        facts: Callable[[str, str], Pin | None] = _unknown,
+        facts: Callable[[str, str], Pin | None] | None = None,
         changed: Callable[[HoldChange], None] = _unwatched,
     ) -> None:
         self._ledger = ledger
@@ -246,15 +247,16 @@ class Holds:
     def answer(self, hold: Hold, answer: Answer, *, spend: bool = False) -> Hold | None:
         """Record a person's answer; None where the hold was answered, ended or expired before.
 
-        "always" and "until" write the row of the permission, and pin the ability as it is now; of what must
-        be asked each time they are a yes for once. A decline refuses the same call in that conversation.
+        "always" and "until" write the row of the permission, and pin the ability as it was asked about; where
+        `refuse_standing` refuses them they are a yes for once. A decline refuses the same call in that
+        conversation.
 
         Args:
             answer: whose author has been proven.
             spend: this process goes on to run it.
         """
         kind = answer.kind
-        if hold.must_ask and kind in (AnswerKind.ALWAYS, AnswerKind.UNTIL):
+        if kind in _STANDING and self._unfit(hold) is not None:
             kind = AnswerKind.ONCE
         no = kind in (AnswerKind.DECLINE, AnswerKind.DECLINE_ALWAYS)
         changed = self._store.answered(
@@ -279,19 +281,25 @@ class Holds:
         """Record the answer of a person who was not waited for.
 
         Raises:
-            ChalieError: `already-decided`, saying how; `not-allowed`, where it must be asked each time.
+            ChalieError: `already-decided`, saying how; `not-allowed`, as `refuse_standing`.
         """
         self.expire()
-        if hold.must_ask and answer.kind in (AnswerKind.ALWAYS, AnswerKind.UNTIL):
-            raise ChalieError(
-                f"{hold.permission} has to be asked about each time: {'; '.join(hold.reasons) or 'a limit'}",
-                code="not-allowed",
-                hint=f"approve it once: chalie approve {hold.id}",
-            )
+        self.refuse_standing(self.current(hold), answer.kind)
         changed = self.answer(hold, answer)
         if changed is None:
             raise notices.already(self.current(hold))
         return changed
+
+    def refuse_standing(self, hold: Hold, kind: AnswerKind) -> None:
+        """Refuse a yes to more than the call of an open hold, where this can be no such yes.
+
+        Raises:
+            ChalieError: `not-allowed`, where it must be asked each time, or the ability is not any more what
+                was asked about.
+        """
+        unfit = self._unfit(hold) if kind in _STANDING and hold.state in OPEN else None
+        if unfit is not None:
+            raise ChalieError(unfit, code="not-allowed", hint=f"approve it once: chalie approve {hold.id}")
 
     def clear(self, hold: Hold, *, by: str) -> bool:
         """Let a declined call be asked again; return whether it was refused until now."""
@@ -329,9 +337,24 @@ class Holds:
         self._store.sweep()
         return count
 
+    def _unfit(self, hold: Hold) -> str | None:
+        """Return why a hold cannot be answered for more than its own call, or None."""
+        if hold.must_ask:
+            return (
+                f"{hold.permission} has to be asked about each time: {'; '.join(hold.reasons) or 'a limit'}"
+            )
+        if self._facts is None:
+            return None
+        now = self._facts(hold.dist, hold.name)
+        if now is not None and now.descriptor_hash == hold.descriptor_hash:
+            return None
+        how = "not there" if now is None else "described differently"
+        return f"{hold.name} is {how} now, so that nothing can be allowed of it beyond what was asked"
+
     def _row(self, hold: Hold, kind: AnswerKind, answer: Answer) -> Callable[[sqlite3.Connection], None]:
-        pin = self._facts(hold.dist, hold.name)
-        pins = (pin,) if pin is not None and pin.descriptor_hash == hold.descriptor_hash else ()
+        # pinned with the files of the moment it was asked: what came after that nobody has said yes to
+        now = None if self._facts is None else self._facts(hold.dist, hold.name)
+        pins = () if now is None else (evolve(now, files_hash=hold.files_hash),)
 
         def write(connection: sqlite3.Connection) -> None:
             self._ledger.permissions.set_within(
