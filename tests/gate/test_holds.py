@@ -189,6 +189,17 @@ def test_secret_arguments_are_apart_from_the_ledger_and_only_the_owners(
         assert b"1234" not in path.read_bytes()
 
 
+def test_a_secret_is_masked_in_the_reasons_and_in_what_the_model_says(ledger: Ledger) -> None:
+    def limit(call: Call) -> Limit:
+        return Limit("must_ask", f"it logs in with {(call.arguments or {})['password']}")
+
+    gate = Gate(ledger, Policies(Hooks(guard={"limit_call": limit})))
+    masked = a_view(arguments={"password": "•••"}, model_says="I use HUNTER2 here")
+    hold = waiting(gate, arguments={"password": "hunter2"}, view=lambda: masked)
+    assert hold.model_says == "I use ••• here"
+    assert "it logs in with •••" in hold.reasons
+
+
 def test_a_short_secret_cannot_be_found_by_hashing_guesses(gate: Gate) -> None:
     hold = secretly(gate)
     guesses = {

@@ -8,7 +8,7 @@ from typing import Any, Final
 from .. import schema
 from ..calls import SideEffect
 from ..catalogue.descriptor import Descriptor
-from .hiding import hidden, leaves
+from ..gate.hiding import hidden, leaves
 
 __all__ = ["Asked", "declared", "derived", "located", "said"]
 

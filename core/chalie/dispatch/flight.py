@@ -11,7 +11,6 @@ from ..catalogue.descriptor import Descriptor
 from ..ledger.hold import Hold
 from ..ledger.trail import Who
 from .arguments import copied
-from .hiding import hidden
 from .state import CancelToken, Progress, TurnState
 
 if TYPE_CHECKING:
@@ -135,7 +134,7 @@ class Flight:
             channel=self.state.channel.name,
             principal=call.principal,
             conversation=call.conversation,
-            model_says=hidden(model_says, self.secrets),  # which may repeat a secret argument
+            model_says=model_says,
             reasons=(),
             must_ask=call.must_ask,
         )

@@ -10,10 +10,10 @@ from .. import schema
 from ..calls import CallRecord
 from ..envelope import render
 from ..errors import LedgerUnavailable
+from ..gate.hiding import hidden, leaves
 from ..ledger.trail import WHO, Who
 from ..result import ToolResult
 from .flight import Flight
-from .hiding import hidden, leaves
 from .refusals import Ended, not_begun
 from .results import Results
 from .run import failed

@@ -21,6 +21,7 @@ from ..ledger.declined import DeclinedRow
 from ..ledger.hold import OPEN, Hold
 from ..ledger.pins import Pin
 from . import notices
+from .hiding import hidden, leaves
 
 __all__ = ["KEEP_S", "Holds"]
 
@@ -109,6 +110,8 @@ class Holds:
         """
         secret = _has_secrets(call, view)
         arguments = dict(call.arguments or {})
+        # the model's words and the policies' reasons may repeat a secret
+        secrets = tuple(set(leaves(arguments, dict(view.arguments)))) if secret else ()
         now = self._clock()
         hold = Hold(
             id="",
@@ -129,8 +132,8 @@ class Holds:
             principal=call.principal,
             conversation=call.conversation,
             scope=self.scope(call, turn),
-            model_says=view.model_says[:_SAYS],
-            reasons=_reasons(decision),
+            model_says=hidden(view.model_says[:_SAYS], secrets),
+            reasons=tuple(hidden(reason, secrets) for reason in _reasons(decision)),
             must_ask=decision.must_ask,
             opened_at=now,
             expires_at=now + self._keep_s,

@@ -9,7 +9,7 @@ import urllib.parse
 from collections.abc import Callable
 
 import pytest
-from chalie.dispatch.hiding import hidden, leaves
+from chalie.gate.hiding import hidden, leaves
 from chalie.schema import MASK
 from hypothesis import given
 from hypothesis import strategies as st
