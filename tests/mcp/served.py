@@ -16,6 +16,8 @@ from typing import Any
 
 from attrs import frozen
 from chalie import Host
+from chalie.config import Config
+from chalie.ledger import Ledger
 from chalie.mcp.doors import Caller
 from chalie.mcp.server import ToolServer
 from mcp_types import ElicitRequestParams, ElicitResult
@@ -33,6 +35,14 @@ def _write(site: Path) -> None:
     made: dict[str, dict[str, Any]] = {
         "echo": {
             "summary": "Repeat a text and say on whose behalf.",
+            "examples": [
+                "repeat what I say",
+                "say that back to me",
+                "echo this text",
+                "parrot my words",
+                "tell me the same thing again",
+                "repeat the sentence please",
+            ],
             "facts": {"side_effect": packages.READ},
             "run": "return ToolResult.ok({'echo': params, 'for': self.context.principal})",
         },
@@ -80,6 +90,12 @@ def _write(site: Path) -> None:
             "facts": {"side_effect": packages.READ},
             "run": "raise ValueError('inside the tool')",
         },
+        "worker": {
+            "summary": "Say which process runs this.",
+            "facts": {"side_effect": packages.READ, "isolate": True},
+            "before": "import os",
+            "run": "return ToolResult.ok(os.getpid())",
+        },
         "hidden": {
             "summary": "A tool that search may not show.",
             "facts": {"side_effect": packages.READ, "discoverable": False},
@@ -106,7 +122,7 @@ def _write(site: Path) -> None:
         packages.install(site, packages.ability_package(name, **source))
 
 
-ALLOWED = ("echo", "nap", "novel", "chatter", "steps", "fail", "call_tool", "hidden")
+ALLOWED = ("echo", "nap", "novel", "chatter", "steps", "fail", "call_tool", "hidden", "worker")
 
 
 def prepare(folder: Path) -> Served:
@@ -141,6 +157,10 @@ class Served:
     @property
     def env(self) -> dict[str, str]:
         return {**os.environ, "PYTHONPATH": str(self.site), "CHALIE_HOME": str(self.home)}
+
+    def ledger(self) -> Ledger:
+        """Open its ledger alone."""
+        return Ledger.open(Config.load(self.home).ledger_path)
 
     @property
     def ran(self) -> list[str]:
@@ -186,8 +206,8 @@ class Running:
     def token(self, label: str, **scope: Any) -> str:
         """Make a token."""
         scope = {"channel": "external_agent", "principal": label, **scope}
-        with Host.open(self.served.home) as host:
-            return host.ledger.tokens.add(label, **scope)
+        with self.served.ledger() as ledger:
+            return ledger.tokens.add(label, **scope)
 
 
 @contextmanager

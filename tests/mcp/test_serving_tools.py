@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+from pathlib import Path
 from typing import Any, Literal
 
 import pytest
@@ -13,6 +14,9 @@ from chalie.envelope import parse
 from chalie.mcp.offer import offered, worst_hints
 from mcp import Client
 from mcp.shared.exceptions import MCPError
+from mcp_types import ToolListChangedNotification
+
+from tests.support import packages
 
 from .served import Here, passes, texts
 
@@ -282,3 +286,41 @@ async def test_what_is_no_request_of_the_protocol_is_an_error_of_it(server: Here
         with pytest.raises(MCPError):
             await client.list_prompts()
         assert "call_tool" in await names(client)
+
+
+@era
+@pytest.mark.asyncio
+async def test_what_is_installed_while_a_client_is_connected_is_found_at_its_next_call(
+    site: Path, server: Here, mode: Era
+) -> None:
+    async with Client(server.server, mode=mode) as client:
+        before = await client.call_tool("call_tool", {"name": "late"})
+        assert parse(texts(before)).code == "unknown-tool"
+        late = packages.install(site, packages.ability_package("late", facts={"side_effect": packages.READ}))
+        assert '"name":"late"' in texts(await client.call_tool("find_tools", {"query": ["late"]}))
+        assert "late" in await names(client)
+        late.uninstall()
+        assert "late" not in await names(client)
+
+
+@pytest.mark.asyncio
+async def test_what_goes_while_a_client_asks_for_nothing_is_told_to_it(
+    site: Path, server: Here, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("chalie.mcp.server.WATCH_S", 0.05)
+    late = packages.install(site, packages.ability_package("late", facts={"side_effect": packages.READ}))
+    told = asyncio.Event()
+
+    async def hear(message: Any) -> None:
+        if isinstance(message, ToolListChangedNotification):
+            told.set()
+
+    async with Client(server.server, mode="legacy", message_handler=hear) as client:
+        await client.call_tool("find_tools", {"query": ["late"]})
+        assert "late" in await names(client)
+        told.clear()
+        watching = asyncio.create_task(server.tools.watch())
+        late.uninstall()
+        await asyncio.wait_for(told.wait(), 20)
+        watching.cancel()
+        assert "late" not in await names(client)

@@ -6,16 +6,17 @@ import asyncio
 import contextlib
 import ipaddress
 import json
-import signal
 import socket
 import time
 from collections.abc import Callable, Collection, Iterator
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 from ..errors import ConfigError
 from ..ledger.database import Database
 from ..ledger.tokens import TokenRow, Tokens
 from .doors import Caller
+from .ending import on_signal
 from .server import ToolServer
 
 if TYPE_CHECKING:
@@ -234,9 +235,7 @@ async def serve_http(
         timeout_graceful_shutdown=_ENDING_S,
     )
     server = Signalled(config)
-    loop = asyncio.get_running_loop()
-    for number in (signal.SIGTERM, signal.SIGINT):
-        loop.add_signal_handler(number, setattr, server, "should_exit", True)
+    on_signal(partial(setattr, server, "should_exit", True))
     watching = asyncio.create_task(tools.watch())
     try:
         async with manager.run():
