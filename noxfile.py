@@ -162,6 +162,14 @@ def bench(session: nox.Session) -> None:
 
 
 @nox.session
+def docs(session: nox.Session) -> None:
+    """Build the documentation into build/docs; a warning is an error, and so is a link that leads nowhere."""
+    session.install(*group("docs"))
+    session.run("sphinx-build", "-W", "--keep-going", "-q", "-d", "build/doctrees", "docs", "build/docs")
+    session.run("python", "docs/check_site.py", "build/docs")
+
+
+@nox.session
 def model(session: nox.Session) -> None:
     """Train the embedding table of chalie-model-static anew (minutes; only for a new version of it)."""
     folder = ROOT / "plugins" / "chalie-model-static" / "train"
