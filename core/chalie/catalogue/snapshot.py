@@ -6,9 +6,9 @@ import json
 import sqlite3
 import threading
 from collections import OrderedDict
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from ..errors import IndexUnreadable
 from .descriptor import Descriptor, EntryPoint, Playbook, Problem
@@ -125,6 +125,15 @@ class Snapshot:
         """
         for number, text, sha, what in self._items("abilities", ids):
             yield number, descriptor_from(text, sha, what)
+
+    def few(
+        self, kind: Literal["ability", "playbook"], ids: Sequence[int]
+    ) -> dict[int, Descriptor | Playbook]:
+        """Return the abilities or playbooks of at most some hundred ids; unknown ones are left out."""
+        # what a search reads its hits by, so without the detours of the above
+        if kind == "ability":
+            return {row[0]: descriptor_from(*row[1:]) for row in self._chosen("abilities", ids)}
+        return {row[0]: playbook_from(*row[1:]) for row in self._chosen("playbooks", ids)}
 
     def playbooks(self, ids: Iterable[int] | None = None) -> Iterator[tuple[int, Playbook]]:
         """Yield (id, playbook), as `abilities` does."""
@@ -272,13 +281,15 @@ class Snapshot:
             return
         wanted = [int(number) for number in ids]
         for start in range(0, len(wanted), _PAGE):
-            chosen = tuple(wanted[start : start + _PAGE])
-            marks = ",".join("?" * len(chosen))
-            found = self._rows(
-                f"SELECT id, json, sha, name FROM {table} WHERE ready=1 AND id IN ({marks})", chosen
-            )
-            rows = {row[0]: row for row in found}
+            chosen = wanted[start : start + _PAGE]
+            rows = {row[0]: row for row in self._chosen(table, chosen)}
             yield from (rows[number] for number in chosen if number in rows)
+
+    def _chosen(self, table: str, ids: Sequence[int]) -> list[Any]:
+        marks = ",".join("?" * len(ids))
+        return self._rows(
+            f"SELECT id, json, sha, name FROM {table} WHERE ready=1 AND id IN ({marks})", tuple(ids)
+        )
 
     def _rows(self, statement: str, values: tuple[Any, ...] = ()) -> list[Any]:
         try:

@@ -123,13 +123,12 @@ class Cascade:
         items = [recent.get((kind, number)) for number in ids]
         missing = [number for number, item in zip(ids, items, strict=True) if item is None]
         if missing:
-            read = self._snapshot.abilities if kind == "ability" else self._snapshot.playbooks
-            fresh: dict[int, Item] = dict(read(missing))
+            fresh = self._snapshot.few(kind, missing)
             with self._lock:
                 recent.update(((kind, number), item) for number, item in fresh.items())
                 while len(recent) > _REMEMBERED:
                     recent.popitem(last=False)
-            items = [fresh.get(number, item) for number, item in zip(ids, items, strict=True)]
+            items = [item or fresh.get(number) for number, item in zip(ids, items, strict=True)]
         return items
 
 

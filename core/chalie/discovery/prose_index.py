@@ -37,11 +37,11 @@ EXACT_ROWS: Final = 3_000
 _GRAPH_LINKS: Final = 16
 #: how widely a graph is searched while it is built and when it is asked: as little as keeps 98 in a hundred
 #: of the ten nearest. Measured at 10,000 and at 100,000 rows, where many are nearly alike.
-_GRAPH_WIDTHS: Final = ((20_000, 64, 64), (10**9, 96, 160))
+_GRAPH_WIDTHS: Final = ((20_000, 64, 56), (10**9, 96, 160))
 #: unit vectors of some 500 columns hold values about 0.05; eight bits are spent on up to 1 / _GRAPH_SCALE.
 _GRAPH_SCALE: Final = 4.0
 #: rows more than are asked for, since the graph's eight bits misplace a few.
-_GRAPH_MORE: Final = 14
+_GRAPH_MORE: Final = 6
 #: a graph asked for more than one row in so many is slower than comparing all.
 _WIDEST: Final = 8
 _BLOCK: Final = 16_384
