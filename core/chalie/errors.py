@@ -51,6 +51,12 @@ CODES: Final[Mapping[str, str]] = MappingProxyType(
         "non-canonical-result": "the tool returned something that is not a result",
         "worker-died": "the tool's worker process ended before it answered",
         "busy": "too many calls are running or stuck; try again later",
+        # how an MCP server did
+        "not-connected": "the tool's server cannot be reached; nothing was sent to it",
+        "connection-lost": "the tool's server was gone before it answered; it may have done something",
+        "server-error": "the tool's server answered with an error; its text is the message",
+        "result-mismatch": "the server's result is not what its tool declares; its text is the message",
+        "needs-input": "the server asks for input during the call, which cannot be given",
         # whether it may
         "permission-denied": "the call may not run here; do not retry",
         "not-allowed": "this principal, channel or program may not do that",
@@ -66,6 +72,7 @@ CODES: Final[Mapping[str, str]] = MappingProxyType(
         # what a person typed or installed
         "extra-missing": "an optional part of Chalie is not installed, or in a version that does not fit",
         "unknown-package": "no package of that name brings anything for Chalie in this Python",
+        "unknown-server": "no MCP server of that name is configured",
         "unknown-playbook": "no playbook of that name is installed",
         "bad-config": "the configuration file cannot be read as written",
         "bad-name": "the name breaks the naming rules",

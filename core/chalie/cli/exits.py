@@ -62,6 +62,7 @@ _KINDS: Final[Mapping[str, int]] = MappingProxyType(
         "unknown-tool": NOTHING,
         "unknown-package": NOTHING,
         "unknown-playbook": NOTHING,
+        "unknown-server": NOTHING,
         "result-unknown": NOTHING,
     }
 )
