@@ -109,9 +109,17 @@ def lint(session: nox.Session) -> None:
 
 @nox.session
 def types(session: nox.Session) -> None:
-    """Check the types of the host and of every plugin, strictly."""
+    """Check the types of the host, of every plugin and of what `chalie new` makes, strictly."""
     session.install(*HOST, *group("types"), "httpx")
     session.run("mypy")
+    made = Path(session.create_tmp()) / "new"
+    shutil.rmtree(made, ignore_errors=True)
+    for kind in ("ability", "policy", "skill"):
+        session.run(
+            "chalie", "new", kind, "river-crossing", "--author", "A", "--into", str(made), silent=True
+        )
+        with session.chdir(made / f"chalie-{kind}-river-crossing"):
+            session.run("mypy")
 
 
 @nox.session(venv_backend="none")

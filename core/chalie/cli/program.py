@@ -47,6 +47,7 @@ COMMANDS: Final[Mapping[str, str]] = MappingProxyType(
         "tokens": "List, add and revoke the tokens of clients at the HTTP door.",
         "trail": "Show what was called, decided and changed.",
         "evaluate": "Measure how well search finds the right tool for a file of questions.",
+        "new": "Make a new package for an ability, a policy or a skill.",
         "lint": "Check tools' names, texts, parameters and classes, and say how to mend them.",
         "demo": "Run the main job in a temporary home with a scripted model.",
     }

@@ -1,0 +1,1 @@
+"""A shelf of links for agents on Chalie."""
