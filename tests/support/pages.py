@@ -22,10 +22,6 @@ line with its [error code](error-codes.md), and a hint.
 Shell completion: `eval "$(_CHALIE_COMPLETE=bash_source chalie)"` in `~/.bashrc`, the same with `zsh_source`
 in `~/.zshrc`, or `_CHALIE_COMPLETE=fish_source chalie | source` in fish's configuration.
 """
-_ERROR_CODES = """\
-A code stands in the first line of an error's envelope (`code=`), on the trail and behind a failed command.
-Its meaning never changes. An ability's own errors carry codes of its own besides these.
-"""
 _EVENTS = """\
 The trail holds these, in the order they happened: `chalie trail`, or `host.ledger.trail.query()`. Rows are
 only ever added; retention deletes old ones by age and says so in a row of its own. Arguments that a tool's
@@ -119,16 +115,6 @@ def _option(option: click.Option) -> tuple[str, str]:
     return f"`{', '.join(option.opts)}{takes}`", f"{option.help or ''}{default}".replace("|", "\\|")
 
 
-def error_codes() -> str:
-    """Return the page of error codes."""
-    from chalie.cli import exits
-    from chalie.errors import CODES
-
-    rows = ((f"`{code}`", meaning, exits.of(code)) for code, meaning in CODES.items())
-    table = _table(("code", "tells its reader", "exit code of `chalie`"), rows)
-    return "\n".join(["# Error codes\n", _MADE, _ERROR_CODES, table])
-
-
 def events() -> str:
     """Return the page of events."""
     from chalie.ledger.trail import EVENTS
@@ -165,12 +151,20 @@ def _table(columns: Iterable[str], rows: Iterable[Iterable[object]]) -> str:
 
 def pages() -> Mapping[str, str]:
     """Return file name -> text of every page that is made from the code."""
+    from tests.support.api_page import api_page
+    from tests.support.code_page import code_page
+    from tests.support.configuration_page import configuration_page
+    from tests.support.hook_page import hook_page
+
     return {
         "bypasses.md": bypasses(),
         "command-line.md": command_line(),
-        "error-codes.md": error_codes(),
+        "configuration.md": configuration_page(_MADE),
+        "error-codes.md": code_page(_MADE),
         "events.md": events(),
+        "hooks.md": hook_page(_MADE),
         "lint-rules.md": lint_rules(),
+        "python-names.md": api_page(_MADE),
     }
 
 
