@@ -7,7 +7,7 @@ from collections.abc import Callable
 from datetime import datetime
 from typing import TYPE_CHECKING, Final
 
-from .calls import AnswerKind, HoldChange, HoldView
+from .calls import AnswerKind, HoldChange, HoldView, SideEffect
 from .config import Config
 from .envelope import render
 from .errors import ChalieError
@@ -21,10 +21,12 @@ from .gate.policies import Policies, note_policies
 from .ledger import Ledger
 from .ledger.hold import OPEN, RUNNING, Hold
 from .ledger.pins import Pin
+from .names import is_server
 from .result import ToolResult
 
 if TYPE_CHECKING:
     from .build import Upkeep
+    from .catalogue.descriptor import Descriptor
     from .catalogue.plugins import Plugins
 
 __all__ = ["Approvals"]
@@ -93,6 +95,13 @@ class Approvals:
     def trusts_server(self, dist: str, files_hash: str) -> bool:
         """Tell whether a person trusts a server, as it is configured now, to say what its tools do."""
         return bool(files_hash) and self._ledger.permissions.trusts(dist, files_hash, self.environment)
+
+    def effect(self, descriptor: Descriptor, effect: SideEffect) -> SideEffect:
+        """Return the class that calls count as: what an untrusted server says of its tools is no word."""
+        if not is_server(descriptor.dist):
+            return effect
+        trusted = self.trusts_server(descriptor.dist, self.files_hash(descriptor.dist))
+        return effect if trusted else SideEffect.DESTRUCTIVE
 
     def files_hash(self, dist: str) -> str:
         """Return the hash over a package's files as they are described; empty where there are none."""

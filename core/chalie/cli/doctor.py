@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ..config import environment_key
-from ..names import OWN_DIST
+from ..names import OWN_DIST, is_server
 from . import exits
 from .lookup import disabled
 from .opening import opened
@@ -96,7 +96,7 @@ def notes(host: Host) -> list[dict[str, Any]]:
         _note(dist, f"known but not installed; kept until it comes back: {', '.join(kept)}", fix)
         for dist, kept in known(host).items()
         if dist not in installed
-        for fix in [f"chalie install {dist}"]
+        for fix in [f"chalie {f'mcp add {dist[4:]} …' if is_server(dist) else f'install {dist}'}"]
     ]
     return found
 
@@ -106,6 +106,7 @@ def examples_advice(host: Host) -> list[dict[str, Any]]:
     return [
         _note(item.dist, reason, f"its author should give six to eight: examples() of {item.target}")
         for _, item in host.snapshot.abilities()
+        if not item.bare  # servers give none
         if (reason := _examples(item.name, len(item.examples)))
     ]
 

@@ -53,6 +53,7 @@ NEXT_STEPS: Final[Mapping[str, str]] = MappingProxyType(
     shell_complete=channels,
 )
 @click.option("--principal", help="Search on behalf of this principal.")
+@click.option("--live", is_flag=True, help="Reach every MCP server first, and read its tools again.")
 @as_json
 @click.pass_context
 def command(
@@ -62,6 +63,7 @@ def command(
     explain: bool,
     channel: str,
     principal: str | None,
+    live: bool,
     json_: bool,
 ) -> int:
     """Find tools: one name, or one described action, per ENTRY.
@@ -74,8 +76,13 @@ def command(
     with opened(context) as host:
         channel = lookup.channel(host, channel)
         with aside():
+            if live:
+                from .mcp_servers import ask_servers
+
+                ask_servers(host)
             found = host.find(entries, "playbook" if skills else "ability", channel, principal)
-            body = find_skills.body(found) if skills else find_tools.body(found, host.snapshot.exposed)
+            exposed = host.snapshot.exposed
+            body = find_skills.body(found) if skills else find_tools.body(found, exposed, host.servers.reach)
             rows = body["skills" if skills else "injected"]
             if explain:
                 rows[:] = _explained(host, found, rows, entries, channel, principal, skills=skills)
@@ -140,8 +147,7 @@ def _explain_misses(host: Host, missing: Sequence[dict[str, Any]], *, skills: bo
 
 def _print(rows: Sequence[dict[str, Any]], *, explain: bool, skills: bool) -> None:
     columns = ["name", "description" if skills else "summary"]
-    if any("not_allowed" in row for row in rows):
-        columns.append("not_allowed")
+    columns += [key for key in ("not_allowed", "availability", "reason") if any(key in row for row in rows)]
     if explain:
         columns = ["entry", *columns, "rung", "distance", "package"]
     if rows:

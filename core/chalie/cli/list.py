@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ..config import environment_key, normal_dist
+from ..names import is_server
 from . import lookup
 from .completion import packages
 from .opening import opened
@@ -60,7 +61,7 @@ def command(context: click.Context, package: str | None, json_: bool) -> int:
 
 def tool(host: Host, item: Descriptor) -> dict[str, Any]:
     """Return one tool's row."""
-    effects = [effect for _, effect in item.permissions()]
+    effects = [host.approvals.effect(item, effect) for _, effect in item.permissions()]
     return {
         "name": host.snapshot.exposed(item),
         "package": item.dist,
@@ -87,7 +88,7 @@ def package_rows(host: Host) -> list[dict[str, Any]]:
     for found in host.snapshot.distributions():
         if found.state == "missing" or found.name in off:
             continue
-        kinds = sorted(brings.get(found.name, ()))
+        kinds = ["abilities"] if is_server(found.name) else sorted(brings.get(found.name, ()))
         state: str = found.state
         if found.state == "quarantined":
             state = "quarantined: chalie doctor"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import click
 
+from . import mcp_servers
 from .mcp_serve import install, serve
 
 __all__ = ["command"]
@@ -11,8 +12,8 @@ __all__ = ["command"]
 
 @click.group("mcp")
 def command() -> None:
-    """Serve the tools of this host to other agents by MCP."""
+    """Use the tools of MCP servers, and serve this host's to other agents."""
 
 
-command.add_command(serve)
-command.add_command(install)
+for each in (*mcp_servers.COMMANDS, serve, install):
+    command.add_command(each)

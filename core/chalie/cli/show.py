@@ -104,8 +104,8 @@ def facts(host: Host, item: Descriptor) -> dict[str, Any]:
         "permissions": [
             {
                 "permission": permission,
-                "effect": effect.value,
-                "settings": settings(host, item, permission, effect),
+                "effect": host.approvals.effect(item, effect).value,
+                "settings": settings(host, item, permission, host.approvals.effect(item, effect)),
             }
             for permission, effect in item.permissions()
         ],

@@ -1,4 +1,4 @@
-"""`chalie trust` and `chalie distrust`: whether an enabled policy's allow counts."""
+"""`chalie trust` and `chalie distrust`: whether a policy's allow, or a server's word, counts."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import click
 
 from ..config import environment_key
 from ..errors import ChalieError
+from ..names import SERVER, is_server
 from . import exits
 from .completion import packages
 from .enable import powers, row
@@ -21,8 +22,11 @@ __all__ = ["changed", "command"]
 def command(context: click.Context, package: str) -> int:
     """Let the allow of PACKAGE's policies count, with exactly the files it has now.
 
-    What an enabled policy limits counts without that. Trust lapses when the package's files change. Needs the
-    home's owner at a terminal or an approver token.
+    What an enabled policy limits counts without that. Trust lapses when the package's files change.
+
+    For an MCP server PACKAGE is mcp:NAME: what it says of its tools (read-only, not destructive) then counts
+    for the class of their calls. That trust lapses when its entry in mcp.json changes. Needs the home's owner
+    at a terminal or an approver token.
     """
     return changed(context, package, trusted=True)
 
@@ -36,6 +40,8 @@ def changed(context: click.Context, package: str, *, trusted: bool) -> int:
     from packaging.utils import canonicalize_name
 
     dist = str(canonicalize_name(package))
+    if is_server(dist):
+        return _server(context, dist, trusted=trusted)
     with opened(context) as host:
         by = proven(host)
         found = row(host, dist)
@@ -48,4 +54,29 @@ def changed(context: click.Context, package: str, *, trusted: bool) -> int:
                 hint=f"chalie enable {dist}",
             )
     click.echo(f"{dist}: its allow {'counts now' if trusted else 'does not count any more'}")
+    return exits.OK
+
+
+def _server(context: click.Context, dist: str, *, trusted: bool) -> int:
+    """Trust or distrust a server to say what its tools do."""
+    from collections import Counter
+
+    with opened(context) as host:
+        by = proven(host)
+        found = host.snapshot.distribution(dist)
+        if found is None or not found.files_hash:
+            slug = dist.removeprefix(SERVER)
+            raise ChalieError(
+                f"no server {slug} is configured", code="unknown-server", hint="chalie mcp list"
+            )
+        enabled, environment = host.ledger.enabled, environment_key()
+        if trusted:
+            enabled.set(dist, found.files_hash, environment, by=by)
+        enabled.trust(dist, found.files_hash, environment, trusted, by=by)
+        claims = Counter(item.side_effect.value for item in host.snapshot.of(dist))
+    said = ", ".join(f"{count} {effect}" for effect, count in sorted(claims.items())) or "nothing yet"
+    if trusted:
+        click.echo(f"{dist}: what it says of its tools counts now: {said}")
+    else:
+        click.echo(f"{dist}: all of its tools count as destructive")
     return exits.OK
