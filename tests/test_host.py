@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import sqlite3
+import subprocess
 import sys
 from pathlib import Path
 
@@ -40,6 +42,22 @@ def test_every_call_passes_the_gate_once_whether_it_may_run_or_not(tmp_path: Pat
             before = host.gate.passes
             turn.call(name, {**arguments, "act_summary": "trying"})
             assert host.gate.passes == before + 1
+
+
+def test_other_processes_can_tell_that_this_one_runs_tools_from_its_first_turn_on(tmp_path: Path) -> None:
+    code = "import sys; from pathlib import Path; from chalie.ledger import Ledger; "
+    code += "print(sorted(Ledger.open(Path(sys.argv[1])).others()))"
+
+    def others() -> str:
+        ledger = tmp_path / "home" / "ledger.sqlite"
+        done = subprocess.run([sys.executable, "-c", code, str(ledger)], capture_output=True, text=True)
+        return done.stdout.strip()
+
+    with Host.open(tmp_path / "home") as host:
+        assert others() == "[]"
+        host.turn()
+        assert others() == f"[{os.getpid()}]"
+    assert others() == "[]"
 
 
 def test_a_package_disabled_elsewhere_is_gone_on_the_next_turn_and_comes_back(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -11,7 +12,7 @@ from .calls import Approver, Channel, Sight
 from .catalogue.descriptor import Descriptor, Playbook
 from .channels import channel_named
 from .dispatch.state import Progress, TurnState
-from .errors import ConfigError
+from .errors import ConfigError, LedgerUnavailable
 from .ledger import Ledger
 from .names import OWN_DIST, is_server
 from .pins import own_descriptors, pinned
@@ -80,6 +81,8 @@ class Turns:
             parent: the turn that opens it, where this is a delegate's.
         """
         generation = self._upkeep.current()
+        with contextlib.suppress(LedgerUnavailable):  # a call will say so
+            self._ledger.present()
         sight = self.sight(channel, principal, conversation)
         internal: dict[tuple[str, str], Callable[[], Ability]] = {}
         state = TurnState(
@@ -141,12 +144,12 @@ class Turns:
 
         return {
             (OWN_DIST, "find_tools"): lambda: FindTools(
-                lambda entries: self._search.find(generation, entries, "ability", sight),
+                lambda entries: self._search.find(generation, entries, "ability", sight, state.channel),
                 state.activate,
                 self._reach,
             ),
             (OWN_DIST, "find_skills"): lambda: FindSkills(
-                lambda entries: self._search.find(generation, entries, "playbook", sight)
+                lambda entries: self._search.find(generation, entries, "playbook", sight, state.channel)
             ),
             (OWN_DIST, "read_result"): lambda: ReadResult(read),
         }

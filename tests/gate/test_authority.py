@@ -7,6 +7,7 @@ import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from textwrap import dedent
 
 import pytest
 from chalie.errors import NotAuthorised
@@ -60,6 +61,57 @@ def test_a_process_without_a_terminal_may_not_even_with_a_terminal_as_input(tmp_
     os.close(slave)
     assert "no: only the home's owner at a terminal, or an approver token, may do that" in out
     assert "/dev/tty cannot be opened" in out
+
+
+HOST = """
+    import subprocess, time
+    from chalie.ledger import Ledger
+    home, how = Path(sys.argv[1]), sys.argv[2]
+    ledger = Ledger.open(home / "ledger.sqlite")
+    if how == "neighbour":  # of a shell that started both
+        code = "import sys, time; from pathlib import Path; from chalie.ledger import Ledger; "
+        code += "Ledger.open(Path(sys.argv[1])).present(); print(flush=True); time.sleep(600)"
+        start = [sys.executable, "-c", code, str(home / "ledger.sqlite")]
+        host = subprocess.Popen(start, stdout=subprocess.PIPE)
+        host.stdout.readline()
+    elif how != "not a host":
+        ledger.present()
+    run = [sys.executable, "-c", sys.argv[3], str(home)]
+    if how == "orphan":  # its parent ends before it asks
+        run = ["/bin/sh", "-c", 'exec 3<&0; "$@" $$ <&3 &', "sh", *run]
+    subprocess.run(run)
+    if how == "orphan":
+        while not (home / "said").exists():
+            time.sleep(0.01)
+    if how == "neighbour":
+        host.kill()
+"""
+
+
+def _proves(person: Callable[..., Person], home: Path, how: str) -> str:
+    code = "import os, sys, time\nfrom pathlib import Path\n"
+    if how == "orphan":
+        code += (
+            "while os.getppid() != 1 and Path(f'/proc/{os.getppid()}/comm').read_text() == 'sh\\n': pass\n"
+        )
+    code += dedent(PROVE) + "Path(home, 'said').touch()\n"
+    return person(HOST, home, how, code).ends().strip()
+
+
+@pytest.mark.parametrize("how", ["child", "orphan"])
+def test_what_a_host_starts_may_not_even_at_the_hosts_own_terminal(
+    tmp_path: Path, person: Callable[..., Person], how: str
+) -> None:
+    said = _proves(person, tmp_path, how)
+    assert said.startswith("no: only the home's owner at a terminal, or an approver token, may do that: ")
+    assert "this was started by a program that runs tools (process " in said
+
+
+@pytest.mark.parametrize("how", ["not a host", "neighbour"])
+def test_a_person_may_beside_a_host_that_runs_at_the_same_terminal(
+    tmp_path: Path, person: Callable[..., Person], how: str
+) -> None:
+    assert _proves(person, tmp_path, how) == f"terminal:{login()}"
 
 
 def test_a_token_is_named_and_an_unknown_one_refused(ledger: Ledger, tmp_path: Path) -> None:

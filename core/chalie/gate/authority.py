@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import contextlib
 import os
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
@@ -20,7 +22,8 @@ class Authority:
     """Proves who decides.
 
     A terminal deters an agent and does not contain one: a program that runs under the owner's account and
-    may do anything there can make a terminal of its own. What a tool starts gets neither terminal nor token.
+    may do anything there can make a terminal of its own. What a tool starts gets neither terminal nor token,
+    and one that a tool in a host's own process inherits from it does not count.
 
     Args:
         ledger: where the approver tokens are.
@@ -56,6 +59,9 @@ class Authority:
         if not os.isatty(0):
             raise _no_terminal("standard input is not a terminal")
         with terminal():
+            host = _started_by(self._ledger.others())
+            if host is not None:
+                raise _no_terminal(f"this was started by a program that runs tools (process {host})")
             return f"terminal:{login()}"
 
 
@@ -93,6 +99,45 @@ def _owns(home: Path) -> bool:
         return home.stat().st_uid == os.geteuid()
     except OSError:
         return False
+
+
+def _started_by(hosts: frozenset[int]) -> int | None:
+    """Return the process among some that this one was started by at the same terminal, or None.
+
+    One that has lost its parent could be anybody's at that terminal, so any of them there counts.
+    """
+    session = os.getsid(0)
+    here = {host for host in hosts if _session(host) == session}
+    if not here:
+        return None
+    pid = os.getpid()
+    while pid != session:
+        pid = _parent(pid)
+        if pid in here:
+            return pid
+        if pid <= 1:
+            return min(here)
+    return None
+
+
+def _session(pid: int) -> int | None:
+    try:
+        return os.getsid(pid)
+    except OSError:  # it has ended, or means nothing in this container
+        return None
+
+
+def _parent(pid: int) -> int:
+    """Return a process's parent, 0 where it cannot be told."""
+    try:
+        if sys.platform == "linux":
+            # the name in parentheses may hold anything, parentheses and blanks too
+            text = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace")
+            return int(text.rpartition(")")[2].split()[1])
+        command = ["/bin/ps", "-o", "ppid=", "-p", str(pid)]
+        return int(subprocess.run(command, capture_output=True, text=True, check=True).stdout)
+    except (OSError, ValueError, IndexError, subprocess.SubprocessError):
+        return 0
 
 
 def _no_terminal(reason: str) -> NotAuthorised:

@@ -161,6 +161,14 @@ class Ledger:
             self.trail.append("retention.applied", detail=counts)
         return counts
 
+    def present(self) -> None:
+        """Have other processes of the home know that this one runs tools, from now until it ends."""
+        self._presence.mark()
+
+    def others(self) -> frozenset[int]:
+        """Return the ids of the other living processes of this home that said so."""
+        return self._presence.others()
+
     def close(self) -> None:
         """Close the connections; may be called again."""
         self._presence.close()

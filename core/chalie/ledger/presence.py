@@ -76,6 +76,19 @@ class Presence:
         finally:
             os.close(file)
 
+    def others(self) -> frozenset[int]:
+        """Return the ids of the other living processes that have a mark here."""
+        try:
+            marks = os.listdir(self._folder)  # noqa: PTH208  (names are all that is wanted)
+        except OSError:
+            return frozenset()
+        given = {mark: mark.partition("-")[0] for mark in marks}
+        return frozenset(
+            int(pid)
+            for mark, pid in given.items()
+            if pid.isdecimal() and int(pid) != os.getpid() and self.is_alive(mark)
+        )
+
     def close(self) -> None:
         """Drop this process's mark."""
         with self._lock:
