@@ -81,7 +81,7 @@ class Host:
         # none are known yet, and the first look at what is installed may already have news for them
         self.plugins = Plugins()
         self.upkeep = Upkeep(config, self._published)
-        self._search = Search(config, self.upkeep)
+        self._search = Search(config, self.upkeep, ledger.permissions)
         self._given = Given(config.catalogue)
         self.plugins = self._load_plugins()
         self.approvals: Approvals = self._make_approvals()
@@ -302,7 +302,7 @@ class Host:
         """Search as `find_tools` and `find_skills` do, seen from a channel, and activate nothing."""
         where = channel_named(self.channels, channel)
         sight = self._turns.sight(where, principal or getpass.getuser(), None)
-        return self._search.find(self.generation, entries, kind, sight)
+        return self._search.find(self.generation, entries, kind, sight, where)
 
     def _doctored(self) -> list[Channel]:
         """Return the channels whose pins a person expects: not a built-in delegate nobody configured."""

@@ -126,6 +126,19 @@ class Snapshot:
         for number, text, sha, what in self._items("abilities", ids):
             yield number, descriptor_from(text, sha, what)
 
+    def ids(self) -> list[int]:
+        """Return the id of every ability, ascending."""
+        return [row[0] for row in self._rows("SELECT id FROM abilities WHERE ready=1 ORDER BY id")]
+
+    def numbered(self, by: Literal["dist", "name"], value: str) -> dict[int, Descriptor]:
+        """Return id -> ability of everything that one distribution brings, or that has exactly one name."""
+        from .. import names
+
+        # there is no index of names as they are spelt
+        where, key = ("dist=?", value) if by == "dist" else ("normal=?", names.normal(value))
+        rows = self._rows(f"SELECT id, json, sha, name FROM abilities WHERE ready=1 AND {where}", (key,))
+        return {row[0]: descriptor_from(*row[1:]) for row in rows if by == "dist" or row[3] == value}
+
     def few(
         self, kind: Literal["ability", "playbook"], ids: Sequence[int]
     ) -> dict[int, Descriptor | Playbook]:

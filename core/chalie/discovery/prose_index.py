@@ -306,6 +306,8 @@ class _Opened:
         self._full: np.ndarray | None = None
         #: the rows last asked for among others, and their vectors.
         self._subset: tuple[np.ndarray, np.ndarray] | None = None
+        #: the same where they are too many for that, and which rows they are.
+        self._masked: tuple[np.ndarray, np.ndarray] | None = None
         self._ids_rows: tuple[np.ndarray, np.ndarray] | None = None
         if len(self.ids) > EXACT_ROWS:
             from usearch.index import Index
@@ -372,7 +374,7 @@ class _Opened:
         asked = count * len(self.ids) // len(among) + count
         while asked * _WIDEST < len(self.ids):
             rows, cosines = self._by_graph(vector, asked)
-            kept = np.isin(rows, among, assume_unique=True)
+            kept = self._mask(among)[rows]
             if int(kept.sum()) >= count:
                 return rows[kept][:count], cosines[kept][:count]
             asked *= 4
@@ -382,6 +384,16 @@ class _Opened:
             cosines[start : start + _BLOCK] = self._rows[part].astype(np.float32) @ vector
         places, cosines = _top(cosines, count)
         return among[places], cosines
+
+    def _mask(self, among: np.ndarray) -> np.ndarray:
+        import numpy as np
+
+        kept = self._masked
+        if kept is None or kept[0] is not among:
+            mask = np.zeros(len(self.ids), bool)
+            mask[among] = True
+            kept = self._masked = (among, mask)
+        return kept[1]
 
     def _of(self, among: np.ndarray) -> np.ndarray:
         import numpy as np
