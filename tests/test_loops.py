@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import re
 from collections.abc import Callable, Iterator, Sequence
@@ -25,13 +26,13 @@ REPLIES = [
 ]
 
 
-def documented(name: str) -> Callable[..., str]:
+def documented(name: str) -> Callable[..., Any]:
     """Return a function that the page defines."""
     blocks = re.findall(r"^```python\n(.*?)^```$", PAGE.read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL)
-    (block,) = (block for block in blocks if block.startswith(f"def {name}("))
+    (block,) = (block for block in blocks if block.removeprefix("async ").startswith(f"def {name}("))
     scope: dict[str, Any] = {}
     exec(compile(block, str(PAGE), "exec"), scope)
-    found: Callable[..., str] = scope[name]
+    found: Callable[..., Any] = scope[name]
     return found
 
 
@@ -101,6 +102,34 @@ class OpenAI:
         return SimpleNamespace(choices=[SimpleNamespace(message=message)])
 
 
+class Responses:
+    """Answers like the Responses API's async client, and refuses what it would refuse."""
+
+    def __init__(self) -> None:
+        self.responses = self
+        self.results: list[str] = []
+        self._replies = iter(REPLIES)
+        self._ids: list[str] = []
+
+    async def create(self, *, model: str, input: Sequence[Any], tools: Sequence[Any]) -> Any:
+        assert model
+        assert all(set(tool) == {"type", "strict", "name", "description", "parameters"} for tool in tools)
+        if self._ids:
+            answers = input[-len(self._ids) :]
+            assert [answer["type"] for answer in answers] == ["function_call_output"] * len(self._ids)
+            assert [answer["call_id"] for answer in answers] == self._ids
+            self.results += [answer["output"] for answer in answers]
+        reply = next(self._replies)
+        if isinstance(reply, str):
+            return SimpleNamespace(output=[SimpleNamespace(type="message")], output_text=reply)
+        self._ids = [f"call_{len(input)}_{at}" for at in range(len(reply))]
+        calls = [
+            SimpleNamespace(type="function_call", call_id=number, name=name, arguments=json.dumps(arguments))
+            for number, (name, arguments) in zip(self._ids, reply, strict=True)
+        ]
+        return SimpleNamespace(output=[SimpleNamespace(type="reasoning"), *calls], output_text="")
+
+
 class Yes:
     """Approves whatever is asked."""
 
@@ -117,12 +146,16 @@ def host(home: Path, site: Path) -> Iterator[Host]:
         yield host
 
 
-@pytest.mark.parametrize(("name", "client"), [("answer_anthropic", Anthropic), ("answer_openai", OpenAI)])
+@pytest.mark.parametrize(
+    ("name", "client"),
+    [("answer_anthropic", Anthropic), ("answer_openai", OpenAI), ("answer_responses", Responses)],
+)
 def test_a_documented_loop_answers_every_call_of_a_reply_under_its_id(
     host: Host, name: str, client: Callable[[], Any]
 ) -> None:
     api = client()
-    assert documented(name)(host, api, "Throw a die and a coin.") == "Both are thrown."
+    said = documented(name)(host, api, "Throw a die and a coin.")
+    assert (asyncio.run(said) if asyncio.iscoroutine(said) else said) == "Both are thrown."
     frames = [parse(text) for text in api.results]
     assert [(frame.name, frame.status) for frame in frames] == [
         ("find_tools", "success"),
