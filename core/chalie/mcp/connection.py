@@ -215,6 +215,7 @@ class Connection:
         transport = self._transport()
         ready: asyncio.Future[_Session] = asyncio.get_running_loop().create_future()
         owner = asyncio.create_task(self._serve(transport, first, ready))
+        owner.add_done_callback(_looked_at)
         self._owner = owner
         try:
             either: tuple[asyncio.Future[Any], ...] = (ready, owner)
@@ -394,7 +395,13 @@ class Connection:
 
         if isinstance(error, ChalieError):
             return error
-        if isinstance(error, MCPError) and error.code != _CONNECTION_CLOSED and self._session is session:
+        if isinstance(error, MCPError) and getattr(session.transport, "refused", False):
+            refused = Availability("not_allowed", session.transport.reason())
+            note_availability(self._home, self.server.slug, refused)
+            return Unreachable(self.server.slug, refused)
+        broken = getattr(session.transport, "broken", False)
+        answered = isinstance(error, MCPError) and error.code != _CONNECTION_CLOSED and not broken
+        if answered and self._session is session:
             return ChalieError(
                 f"the server {self.server.slug} refused the call: {_said(error)}", code="server-error"
             )
@@ -427,6 +434,12 @@ async def _gone(wire: Any, ended: asyncio.Event) -> None:
     finally:
         for task in (closed, asked):
             task.cancel()
+
+
+def _looked_at(task: asyncio.Task[None]) -> None:
+    """Look at how a task ended, so that asyncio does not report what whoever waits is told."""
+    if not task.cancelled():
+        task.exception()
 
 
 def _exception_of(task: asyncio.Task[None]) -> BaseException | None:

@@ -56,6 +56,11 @@ class Remote:
         return self._status in (401, 403)
 
     @property
+    def broken(self) -> bool:
+        """Whether the last answer was that the server, or what stands before it, has failed."""
+        return self._status >= 500
+
+    @property
     def lost(self) -> bool:
         """Whether the last answer was that it does not know this session any more."""
         return self._status == 404
