@@ -24,7 +24,7 @@ def test_these_are_the_hooks() -> None:
         "generation_published",
         "register_commands",
     ]
-    assert set(HOOKS) | {"DECIDING", "hookimpl", "hookspec"} == set(hookspecs.__all__)
+    assert set(HOOKS) | {"DECIDING", "LEAVING", "hookimpl", "hookspec"} == set(hookspecs.__all__)
     assert set(HOOKS) >= hookspecs.DECIDING
 
 

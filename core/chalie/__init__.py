@@ -107,6 +107,8 @@ _HOMES = {
     "result": ("ToolResult",),
     "turn": ("Turn",),
 }
+#: public names that go: name -> (release that will not have it, what to use instead).
+_LEAVING: dict[str, tuple[str, str]] = {}
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
 
 
@@ -117,6 +119,10 @@ def __getattr__(name: str) -> Any:
     from importlib import import_module
 
     value = getattr(import_module(f".{home}", __name__), name)
+    if name in _LEAVING:  # asked for anew each time, so that each user of it is told
+        errors = import_module(".errors", __name__)
+        errors.warn_leaving(f"chalie.{name}", errors.Leaving(*_LEAVING[name]))
+        return value
     globals()[name] = value
     return value
 

@@ -32,7 +32,7 @@ from typing import Any, ClassVar, Final, Literal, Protocol, TypeVar
 
 from . import schema
 from .calls import SideEffect
-from .errors import ArgumentRefused, DescribeFailed
+from .errors import ArgumentRefused, DescribeFailed, Leaving, warn_leaving
 from .names import OWN_DIST, check_name
 from .result import ToolResult
 
@@ -41,6 +41,8 @@ __all__ = ["Ability", "Context", "facts"]
 _Self = TypeVar("_Self", bound="Ability")
 #: What a subclass may use but not redefine: the host relies on them.
 _SEALED: Final = ("tool_schema", "bind", "arguments_for", "parameter_schema")
+#: What an ability may have now and not for ever, by name: a class that has it is warned about.
+_LEAVING: Final[dict[str, Leaving]] = {}
 _LATENCIES: Final = ("low", "medium", "high", "interactive")
 _ACTION = re.compile(r"[a-z][a-z0-9_-]{0,63}")
 # Control characters but line break and tab, direction marks, surrogates: text a reader cannot see or store.
@@ -132,6 +134,8 @@ class Ability(ABC):
                     f"{cls.__module__}.{cls.__qualname__} may not redefine {method}(): the host makes it "
                     "the same way for every ability. Change parameters() or summary() instead"
                 )
+        for name in _LEAVING.keys() & vars(cls).keys():
+            warn_leaving(f"{name} of an ability", _LEAVING[name])
 
     @abstractmethod
     def name(self) -> str:

@@ -9,20 +9,23 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from types import MappingProxyType
-from typing import ClassVar, Final
+from typing import ClassVar, Final, NamedTuple
 
 __all__ = [
     "CODES",
     "ArgumentRefused",
+    "ChalieDeprecationWarning",
     "ChalieError",
     "ConfigError",
     "DescribeFailed",
     "IndexUnreadable",
+    "Leaving",
     "LedgerUnavailable",
     "NameRefused",
     "NotAuthorised",
     "NotReady",
     "SchemaRefused",
+    "warn_leaving",
 ]
 
 #: code -> what it tells its reader, in one line.
@@ -167,3 +170,56 @@ class IndexUnreadable(ChalieError):
     """A generation's index or catalogue fails its check."""
 
     code = "index-unreadable"
+
+
+class ChalieDeprecationWarning(DeprecationWarning):
+    """A package uses what a later release of Chalie will not have."""
+
+
+class Leaving(NamedTuple):
+    """When something goes, and what to use instead.
+
+    Attributes:
+        removed_in: the release of chalie that will not have it, as in `0.4`.
+        instead: for its author.
+    """
+
+    removed_in: str
+    instead: str
+
+
+def warn_leaving(what: str, when: Leaving, *, place: tuple[str, int] | None = None) -> None:
+    """Warn of the use of something that goes, on the line of the author who uses it.
+
+    Args:
+        what: as in `the class fact latency`.
+        when: when it goes, and what comes instead.
+        place: file and line; the innermost code that is not Chalie's own when left out.
+    """
+    import sys
+    import warnings
+
+    message = f"{what} will be removed in chalie {when.removed_in}; use {when.instead}"
+    if place is not None:
+        warnings.warn_explicit(message, ChalieDeprecationWarning, *place)
+        return
+    frame = sys._getframe(1)
+    while frame.f_back is not None and _is_own(frame.f_globals.get("__name__")):
+        frame = frame.f_back
+    # explicit: `stacklevel` counts the frames of an import in one case and leaves them out in another
+    warnings.warn_explicit(
+        message,
+        ChalieDeprecationWarning,
+        frame.f_code.co_filename,
+        frame.f_lineno,
+        frame.f_globals.get("__name__"),
+        frame.f_globals.setdefault("__warningregistry__", {}),
+    )
+
+
+#: modules whose frames are passed by: the host's, and what stands between an author and an import or a class.
+_PASSED: Final = frozenset({__name__.partition(".")[0], "importlib", "abc"})
+
+
+def _is_own(module: object) -> bool:
+    return isinstance(module, str) and module.partition(".")[0] in _PASSED

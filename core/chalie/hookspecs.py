@@ -22,12 +22,14 @@ from typing import TYPE_CHECKING, Final
 import pluggy
 
 from .calls import Call, CallRecord, HoldChange, Limit, Opinion
+from .errors import Leaving
 
 if TYPE_CHECKING:
     import click
 
 __all__ = [
     "DECIDING",
+    "LEAVING",
     "call_finished",
     "generation_published",
     "hold_changed",
@@ -43,6 +45,9 @@ hookimpl: Final = pluggy.HookimplMarker("chalie")
 
 #: The hooks whose answers the gate folds: no wrappers, one deadline, failure closes.
 DECIDING: Final[frozenset[str]] = frozenset({"review_call", "limit_call"})
+
+#: Hooks that go, by name: an implementation is warned about where it stands.
+LEAVING: Final[dict[str, Leaving]] = {}
 
 
 @hookspec

@@ -115,3 +115,55 @@ def test_tools_with_fewer_than_six_or_more_than_eight_examples_are_advised_on_an
     }
     assert said["problems"] == []
     assert chalie("find", *counts, "--json").json["not_found"] == []
+
+
+def test_the_doctor_says_which_package_wants_what(
+    chalie: Chalie, site: Path, home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from chalie.catalogue import interfaces
+    from chalie.errors import Leaving
+
+    both = packages.ability_package("echo_words")
+    packages.install(
+        site,
+        packages.Package(
+            both.dist,
+            files=both.files,
+            entry_points={**both.entry_points, "chalie.abilities.v2": {"echo_words": "later"}},
+            requires=("chalie>=0.1,<0.2", "attrs>=20", 'chalie>=7; extra == "later"'),
+        ),
+    )
+    packages.install(
+        site,
+        packages.Package(
+            "chalie-policy-later",
+            files={"later_policy.py": ""},
+            entry_points={"chalie.policies.v2": {"later": "later_policy"}},
+            requires=("chalie>=7",),
+        ),
+    )
+    found = {row["package"]: row for row in chalie("doctor", "--json").json["wants"]}
+    assert found["chalie-ability-echo-words"] == {
+        "package": "chalie-ability-echo-words",
+        "version": "1.0",
+        "interfaces": ["abilities 1", "abilities 2"],
+        "chalie": "<0.2,>=0.1",
+        "met": True,
+        "leaving": [],
+    }
+    later = found["chalie-policy-later"]
+    assert (later["interfaces"], later["chalie"], later["met"]) == (["policies 2"], ">=7", False)
+    ran = chalie("doctor")
+    assert ran.code == exits.NOTHING, "what a package wants and this host has not is to be repaired"
+    lines = [line.split() for line in ran.out.splitlines()]
+    assert ["chalie-policy-later", "1.0", "policies", "2", ">=7", "(not", "this", "one)"] in lines
+    assert ["chalie-ability-echo-words", "1.0", "abilities", "1,", "abilities", "2", "<0.2,>=0.1"] in lines
+    (note,) = notes_on(chalie, "chalie-policy-later")
+    assert note["reason"] == "it wants chalie >=7, and this is 0.1.0"
+    assert note["fix"] == "python -m pip install --upgrade chalie chalie-policy-later"
+    monkeypatch.setattr(interfaces, "LEAVING", {"chalie.abilities": Leaving("0.4", "chalie.abilities.v2")})
+    (note,) = notes_on(chalie, "chalie-ability-echo-words")
+    assert (
+        note["reason"] == "chalie.abilities goes with chalie 0.4; its author should use chalie.abilities.v2"
+    )
+    assert note["fix"] == "python -m pip install --upgrade chalie-ability-echo-words"

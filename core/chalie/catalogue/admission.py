@@ -101,8 +101,13 @@ def _admitted(plugin: object, entry: EntryPoint) -> tuple[Implementation, ...]:
 
 
 def _check(hook: str, made: Any, entry: EntryPoint) -> None:
-    from ..hookspecs import DECIDING
+    from ..errors import warn_leaving
+    from ..hookspecs import DECIDING, LEAVING
 
+    if hook in LEAVING:
+        code = getattr(made.function, "__code__", None)
+        place = (code.co_filename, code.co_firstlineno) if code is not None else None
+        warn_leaving(f"the hook {hook}", LEAVING[hook], place=place)
     if made.wrapper or made.hookwrapper:
         raise _Refused(
             f"{hook} is a wrapper; the host calls each implementation by itself, so that none can "

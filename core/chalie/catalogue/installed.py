@@ -18,12 +18,11 @@ from ..names import OWN_DIST
 from . import files, footprint
 from .descriptor import EntryPoint, Problem
 from .footprint import Footprint
+from .interfaces import GROUPS, foreign, unspoken
 from .tables import Watched
 
 __all__ = ["GROUPS", "Distribution", "Scan", "listing", "read", "scan", "unusable"]
 
-#: entry-point groups that make a distribution one of ours
-GROUPS: Final = ("chalie.abilities", "chalie.policies", "chalie.plugins", "chalie.skills", "chalie.models")
 #: the host's own distribution: its entry points never count
 _MENTION: Final = b"chalie."
 _MENTION_UTF_16: Final = "chalie.".encode("utf-16-le")
@@ -45,7 +44,7 @@ class Distribution:
         version: as its metadata says.
         path: its metadata folder.
         editable: whether its code lies in a working tree.
-        entry_points: its lines in our groups, in file order.
+        entry_points: its lines in our groups, in file order; those for interfaces of other hosts too.
         folders: where an editable's code may be.
     """
 
@@ -138,6 +137,7 @@ def scan(paths: Sequence[str], disabled: Collection[str] = ()) -> Scan:
         first, trouble = _choose(name, candidates)
         chosen.append(first)
         problems.extend(trouble)
+        problems.extend(unspoken(name, first.entry_points))
     leaving = {}
     for info, name in left:
         if name and name not in beside and name not in disabled:
@@ -252,7 +252,7 @@ def _direct_url(info: Path) -> dict[str, Any]:
 
 
 def _entry_points(dist: str, text: str) -> tuple[EntryPoint, ...]:
-    """Return the lines in our groups. Other groups' lines are not looked at: they are not ours to judge."""
+    """Return the lines in our groups, in any version. Other groups' are not looked at: not ours to judge."""
     import importlib_metadata
 
     points: list[EntryPoint] = []
@@ -263,7 +263,7 @@ def _entry_points(dist: str, text: str) -> tuple[EntryPoint, ...]:
         if line.startswith("["):
             group = line.strip("[] ")
             continue
-        if group not in GROUPS:
+        if group not in GROUPS and not foreign(group):
             continue
         name, equals, value = map(str.strip, line.partition("="))
         point = importlib_metadata.EntryPoint(name=name, group=group, value=value)

@@ -12,7 +12,8 @@ from ..names import OWN_DIST, is_server
 from . import exits
 from .lookup import disabled
 from .opening import opened
-from .output import as_json, emit, pairs
+from .output import as_json, emit, pairs, table
+from .wants import rows, troubles
 
 if TYPE_CHECKING:
     from ..host import Host
@@ -27,7 +28,7 @@ def command(context: click.Context, json_: bool) -> int:
     """Name every package that was set aside and everything else to repair, each with the line that does it.
 
     Exit code 1 if there is anything to repair. What is merely worth knowing is listed apart and is no
-    failure.
+    failure. At the end: which version of which interface each installed package wants, and which chalie.
     """
     with opened(context) as host:
         problems = [
@@ -42,7 +43,8 @@ def command(context: click.Context, json_: bool) -> int:
             for problem in host.problems()
             if problem.phase != "pin"
         ]
-        worth_knowing = notes(host)
+        wants = rows(host)
+        worth_knowing = notes(host) + troubles(wants)
         where = {
             "home": str(host.config.home),
             "config": str(host.config.home / "config.toml"),
@@ -50,7 +52,7 @@ def command(context: click.Context, json_: bool) -> int:
             "generation": host.generation.id,
         }
     if json_:
-        emit({**where, "problems": problems, "notes": worth_knowing})
+        emit({**where, "problems": problems, "notes": worth_knowing, "wants": wants})
         return exits.NOTHING if problems else exits.OK
     absent = "" if Path(where["config"]).exists() else " (not there yet; everything has a default)"
     pairs((where | {"config": where["config"] + absent}).items())
@@ -61,9 +63,17 @@ def command(context: click.Context, json_: bool) -> int:
     for row in worth_knowing:
         click.echo()
         pairs([("note", row["package"]), ("reason", row["reason"]), ("fix", row["fix"])])
+    if wants:
+        click.echo()
+        lines = [[row["package"], row["version"], row["interfaces"], _required(row)] for row in wants]
+        table(("package", "version", "wants", "of chalie"), lines)
     if not problems:
         click.echo("\nnothing to repair")
     return exits.NOTHING if problems else exits.OK
+
+
+def _required(row: dict[str, Any]) -> str:
+    return f"{row['chalie'] or 'any version'}{'' if row['met'] else ' (not this one)'}"
 
 
 #: how many examples a tool should have: fewer are missed by meaning, more drown its name and summary.
