@@ -25,16 +25,8 @@ PROJECT = nox.project.load_toml("pyproject.toml")
 #: what the tests import from the checkout. Abilities stay out: a test that wants one installs it.
 HOST = ("-e", ".", "-e", "plugins/chalie-model-static")
 
-#: what the demo's model finds and calls, beside the host.
-DEMO = (
-    "chalie-ability-memory",
-    "chalie-ability-weather",
-    "chalie-ability-workspace",
-    "chalie-model-static",
-    "chalie-policy-budget",
-    "chalie-policy-side-effects",
-    "chalie-skills",
-)
+#: what embeds the host in a framework, and would bring that framework along.
+EMBEDDING = ("chalie-langchain", "chalie-llm", "chalie-openai-agents", "chalie-pydantic-ai")
 
 
 def group(name: str) -> list[str]:
@@ -130,10 +122,9 @@ def wheels(session: nox.Session) -> None:
 
 @nox.session
 def demo(session: nox.Session) -> None:
-    """Install everything from built wheels and run the main job, with a scripted model and no network."""
+    """Install host and tools from built wheels and run the main job, with a scripted model and no network."""
     built(session)
-    # What embeds the host in a framework would bring that framework along.
-    wanted = [(name, path) for name, path in named_wheels() if name in ("chalie", *DEMO)]
+    wanted = [(name, path) for name, path in named_wheels() if name not in EMBEDDING]
     session.install("--find-links", str(DIST), *[f"{name} @ {path.as_uri()}" for name, path in wanted])
     unset(session)
     session.run("chalie", "demo", *session.posargs)
