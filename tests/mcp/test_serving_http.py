@@ -119,7 +119,10 @@ def test_a_page_cannot_reach_this_machine_under_a_name_of_its_own(door: Running,
     assert post(door, host=name, authorization=f"Bearer {door.token(name)}").status_code == 421
 
 
-@pytest.mark.parametrize("origin", ["https://evil.example", "null", "http://localhost.evil.example"])
+@pytest.mark.parametrize(
+    "origin",
+    ["https://evil.example", "null", "http://localhost.evil.example", "file://localhost", "localhost"],
+)
 def test_a_page_of_another_origin_may_not_ask(door: Running, origin: str) -> None:
     assert post(door, origin=origin, authorization=f"Bearer {door.token(origin)}").status_code == 403
 
@@ -129,6 +132,8 @@ def test_known_names_and_origins_come_in(door: Running) -> None:
     given = {"authorization": f"Bearer {door.token('names')}", "mcp-protocol-version": "2026-07-28"}
     for name in (f"localhost:{port}", f"127.0.0.1:{port}", "LOCALHOST", f"[::1]:{port}"):
         assert post(door, host=name, **given).status_code == 400  # it is in, and no request of that era
+    for origin in (f"http://localhost:{port}", "http://127.0.0.1", "https://[::1]:9"):
+        assert post(door, origin=origin, **given).status_code == 400
     assert httpx.get(door.url.replace("/mcp", "/other"), headers=given).status_code == 404
 
 

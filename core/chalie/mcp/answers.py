@@ -66,32 +66,28 @@ class Progressing:
 
     Args:
         context: of the request.
-        token: by which the client knows it.
         loop: the one that serves the connection.
     """
 
-    def __init__(
-        self, context: ServerRequestContext[Any, Any], token: str | int, loop: asyncio.AbstractEventLoop
-    ) -> None:
+    def __init__(self, context: ServerRequestContext[Any, Any], loop: asyncio.AbstractEventLoop) -> None:
         self._context = context
-        self._token = token
         self._loop = loop
         self._last = 0.0
         self._over = False
         self._sending: set[asyncio.Task[None]] = set()
 
-    @classmethod
-    def of(cls, context: ServerRequestContext[Any, Any]) -> Progressing | None:
-        """Return what tells the client of a request, or None where it did not ask to be told."""
-        token = (context.meta or {}).get("progress_token")
-        return None if token is None else cls(context, token, asyncio.get_running_loop())
-
     def __call__(self, call_id: str, fraction: float | None, message: str) -> None:
         """Tell how far a call is: from 0 to 1, or None where that is not known."""
         self._loop.call_soon_threadsafe(self._say, fraction, message)
 
-    def end(self) -> None:
-        """Say nothing more: the answer follows."""
+    async def told(self) -> None:
+        """Wait until all that was said is told, and say nothing more: the answer follows."""
+        self._over = True
+        if self._sending:
+            await asyncio.wait(self._sending)
+
+    def give_up(self) -> None:
+        """Say nothing more: there is no answer."""
         self._over = True
         for task in self._sending:
             task.cancel()
@@ -106,11 +102,5 @@ class Progressing:
         task.add_done_callback(self._sending.discard)
 
     async def _send(self, fraction: float, total: float | None, message: str) -> None:
-        from mcp_types import ProgressNotification, ProgressNotificationParams
-
-        told = ProgressNotificationParams(
-            progress_token=self._token, progress=fraction, total=total, message=message or None
-        )
-        await self._context.session.send_notification(
-            ProgressNotification(params=told), related_request_id=self._context.request_id
-        )
+        # the SDK knows whether the client asked to be told
+        await self._context.session.report_progress(fraction, total, message or None)

@@ -86,7 +86,8 @@ class Doorkeeper:
         app: whom a request is handed to that may come in.
         check: what a token is for, or None.
         hosts: what may stand in `Host`, with or without a port.
-        origins: what may stand in `Origin`; a request without one does not come from a page.
+        origins: what may stand in `Origin`, besides this machine's own pages; a request without one does
+            not come from a page.
         channel: the only channel whose tokens are let in; None for any.
     """
 
@@ -138,17 +139,25 @@ class Doorkeeper:
         if len(values) != 1:
             return False
         name = values[0].lower()
-        bare = name[: name.rfind("]") + 1] if name.startswith("[") else name.partition(":")[0]
-        return name in self._hosts or bare in self._hosts
+        return name in self._hosts or _bare(name) in self._hosts
 
     def _is_known_origin(self, values: list[str]) -> bool:
-        return not values or (len(values) == 1 and values[0].lower().rstrip("/") in self._origins)
+        if len(values) != 1:
+            return not values
+        origin = values[0].lower().rstrip("/")
+        scheme, _, name = origin.partition("://")
+        return origin in self._origins or (scheme in ("http", "https") and _bare(name) in _LOCAL)
 
     def _row(self, values: list[str]) -> TokenRow | None:
         if len(values) != 1:
             return None
         scheme, _, token = values[0].partition(" ")
         return self._check(token.strip()) if scheme.lower() == "bearer" and token.strip() else None
+
+
+def _bare(name: str) -> str:
+    """Return a host without its port."""
+    return name[: name.rfind("]") + 1] if name.startswith("[") else name.partition(":")[0]
 
 
 def _values(headers: list[tuple[bytes, bytes]], name: bytes) -> list[str]:
@@ -215,7 +224,14 @@ async def serve_http(
     reading = Database(host.ledger.path, durable=False)
     tokens = Tokens(reading, lambda: reading, time.time)
     names = {*_LOCAL, *hosts}
-    door = Doorkeeper(manager.handle_request, tokens.check, hosts=names, origins=origins, channel=channel)
+
+    async def app(scope: Scope, receive: Receive, send: Send) -> None:
+        await manager.handle_request(scope, receive, send)
+        if scope["method"] == "DELETE":
+            for session in _values(scope["headers"], b"mcp-session-id"):
+                tools.forget(scope[_CALLER], session)
+
+    door = Doorkeeper(app, tokens.check, hosts=names, origins=origins, channel=channel)
 
     class Signalled(uvicorn.Server):
         """A server that leaves the signals to us, since there is a host to close after it."""

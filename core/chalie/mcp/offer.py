@@ -106,6 +106,9 @@ def definition(name: str, descriptor: Descriptor, background: bool) -> dict[str,
     entry = schema.assemble(
         name, descriptor.summary, descriptor.parameters, background=background, style="mcp"
     )
+    dialect = descriptor.parameters.get("$schema")
+    if dialect is not None:  # of no use to a model, but a client may check by it
+        entry["inputSchema"] = {"$schema": dialect, **entry["inputSchema"]}
     return {**entry, "annotations": worst_hints(descriptor), "_meta": _facts(descriptor)}
 
 

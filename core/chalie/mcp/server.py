@@ -114,6 +114,15 @@ class ToolServer:
         """Open no more turns."""
         self._openers.shutdown(wait=False, cancel_futures=True)
 
+    def forget(self, caller: Caller, session: str) -> None:
+        """Let go of what was kept for a session that its client has ended.
+
+        Args:
+            caller: whose it was.
+            session: its id, as the transport knows it.
+        """
+        self._sessions.drop(("session", caller.id, session))
+
     async def watch(self) -> None:
         """Tell clients of tools that were installed, removed or changed while they asked for nothing."""
         while True:
@@ -160,7 +169,7 @@ class ToolServer:
         if params.request_state is not None:
             hold = await self._in_thread(partial(self._brought_back, params.request_state, caller))
         approver = self._approver(context, caller, params, hold)
-        progress = Progressing.of(context)
+        progress = Progressing(context, asyncio.get_running_loop())
         conversation = None if hold is None else hold.conversation
         turn = await self._in_thread(
             partial(self._open, caller, session, approver, conversation=conversation, progress=progress)
@@ -173,9 +182,10 @@ class ToolServer:
         active = set(turn.state.active)
         try:
             text = await turn.acall(name, arguments)
-        finally:
-            if progress is not None:
-                progress.end()
+        except asyncio.CancelledError:
+            progress.give_up()
+            raise
+        await progress.told()
         record = turn.records[-1] if turn.records else None
         if (
             isinstance(approver, AskedByRequest)

@@ -105,6 +105,10 @@ class Sessions:
         self._forget()
         return session
 
+    def drop(self, key: tuple[Any, ...]) -> None:
+        """Forget a session."""
+        self._end(self._sessions.pop(key, None))
+
     def __len__(self) -> int:
         return len(self._sessions)
 
@@ -119,6 +123,8 @@ class Sessions:
             key, oldest = next(iter(self._sessions.items()))
             if len(self._sessions) <= MOST and oldest.used >= late:
                 return
-            del self._sessions[key]
-            if oldest.listens is not None:
-                oldest.listens.handler.close()
+            self._end(self._sessions.pop(key))
+
+    def _end(self, session: Session | None) -> None:
+        if session is not None and session.listens is not None:
+            session.listens.handler.close()
