@@ -79,3 +79,20 @@ def test_the_tail_of_a_long_argument_is_there_and_its_length_is_said_first() -> 
     (line,) = arguments_lines({"command": "true " * 10_000 + "; rm -rf ~"})
     assert line.startswith('"command" (50,012 characters): "true true')
     assert line.endswith('; rm -rf ~"')
+
+
+@given(st.text(alphabet="ab \u4e2d", max_size=80), st.integers(20, 40))
+def test_a_sentence_is_broken_at_blanks_and_loses_nothing_else(text: str, width: int) -> None:
+    lines = list(wrapped(text, width, "  ", words=True))
+    assert "".join(lines).replace(" ", "") == text.replace(" ", "")
+    assert all(len(line) < width for line in lines)
+
+
+def test_a_word_is_cut_only_where_it_does_not_fit_a_line() -> None:
+    text = f"because: write is set to allow {'x' * 30} by ada"
+    assert list(wrapped(text, 24, "  ", words=True)) == [
+        "  because: write is set",
+        "  to allow",
+        "  xxxxxxxxxxxxxxxxxxxxx",
+        "  xxxxxxxxx by ada",
+    ]

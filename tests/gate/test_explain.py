@@ -28,8 +28,8 @@ def test_an_explanation_lists_every_verdict_with_author_reason_and_source(ledger
         "  setting  allow     you: email is set to allow on chat, by terminal:ada"
         "  [permissions: chat chalie-ability-email email]",
         "- setting  allow     guard: looks harmless (does not count: guard is not trusted; "
-        "chalie trust guard)  [review_call]",
-        "  limit    must_ask  guard: it leaves the house  [limit_call]",
+        "chalie trust guard)  [review_call in tests/gate/conftest.py]",
+        "  limit    must_ask  guard: it leaves the house  [limit_call in tests/gate/conftest.py]",
         "  (- was heard and changed nothing)",
         "",
         "= ask, each time",

@@ -336,6 +336,12 @@ def test_always_pins_the_files_that_were_there_when_it_was_asked(ledger: Ledger)
     assert "its package's files are others" in changed.reason
 
 
+def test_what_allows_is_no_reason_to_ask(ledger: Ledger) -> None:
+    ledger.permissions.set("chat", DIST, "email", "allow", by=BY)
+    gate = Gate(ledger, Policies(Hooks(guard={"limit_call": lambda call: Limit("must_ask", "it is late")})))
+    assert waiting(gate).reasons == ("it is late",)
+
+
 def test_several_holds_stand_side_by_side_and_are_answered_each_on_its_own(gate: Gate) -> None:
     ids = [waiting(gate, arguments={"n": n}, view=lambda: a_view(arguments={})).id for n in range(5)]
     assert len(set(ids)) == 5

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import getpass
+import sys
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
@@ -45,7 +47,10 @@ def command(
     if json_:
         emit([facts(hold) for hold in holds])
     elif holds:
-        columns = ("id", "state", "permission", "package", "principal", "asked", "expires", "by")
+        own = {hold.principal for hold in holds} == {getpass.getuser()}
+        whose = not own or not sys.stdout.isatty()
+        columns = ("id", "state", "permission", "package", *(["principal"] if whose else []))
+        columns += ("asked", "expires", "by")
         table(columns, [[_line(hold)[column] for column in columns] for hold in holds])
         if any(hold.ended_at is None for hold in holds):
             note("to answer: chalie approve ID, or chalie decline ID; chalie holds ID shows the arguments")
@@ -61,8 +66,8 @@ def _line(hold: Hold) -> dict[str, object]:
         "permission": hold.permission,
         "package": hold.dist,
         "principal": hold.principal,
-        "asked": _local(hold.opened_at),
-        "expires": _local(hold.expires_at) if hold.ended_at is None else "",
+        "asked": _day(hold.opened_at),
+        "expires": _day(hold.expires_at) if hold.ended_at is None else "",
         "by": hold.decided_by,
     }
 
@@ -124,3 +129,8 @@ def facts(hold: Hold) -> dict[str, Any]:
 
 def _local(seconds: float) -> str:
     return local(datetime.fromtimestamp(seconds, UTC))
+
+
+def _day(seconds: float) -> str:
+    """Return a moment as short as a list needs it; the hold's own page has it whole."""
+    return datetime.fromtimestamp(seconds, UTC).astimezone().strftime("%Y-%m-%d %H:%M")

@@ -126,8 +126,10 @@ def _rich_table(columns: Sequence[str], cells: Sequence[Sequence[str]]) -> None:
     from rich.text import Text
 
     grid = Table(box=SIMPLE_HEAD, pad_edge=False, header_style="bold")
-    for column in columns:
-        grid.add_column(column, overflow="fold")
+    # a terminal is narrow: what says nothing in any row takes no room from the others
+    told = [at for at in range(len(columns)) if not cells or any(row[at] for row in cells)]
+    for at in told:
+        grid.add_column(columns[at], overflow="fold")
     for row in cells:
-        grid.add_row(*(Text(cell) for cell in row))
+        grid.add_row(*(Text(row[at]) for at in told))
     Console(highlight=False).print(grid)

@@ -149,7 +149,7 @@ def prompt_lines(hold: HoldView, width: int) -> Iterator[str]:
         facts.append(f"conversation: {quoted(hold.conversation)}")
     facts += [f"because: {escaped(reason)}" for reason in hold.reasons]
     for fact in facts:
-        yield from wrapped(fact, width, "  ")
+        yield from wrapped(fact, width, "  ", words=True)
     # quoted: what the model says about its own call is a claim, and must look like one
     if hold.model_says:
         yield from wrapped(f"the model says: {quoted(hold.model_says)}", width, "  ")
@@ -168,14 +168,15 @@ def prompt_lines(hold: HoldView, width: int) -> Iterator[str]:
 
 def answer_lines(hold: HoldView, width: int) -> Iterator[str]:
     """Give the lines that say what each answer does."""
-    yield from wrapped("once: this call runs, with these arguments", width, "  ")
-    if hold.must_ask:
-        yield from wrapped("(always is no answer: this has to be asked each time)", width, "  ")
-    else:
-        allowed = f"{escaped(hold.permission)} on {escaped(hold.channel)}"
-        yield from wrapped(f"always: it runs, and from now on {allowed} is not asked about", width, "  ")
-    yield from wrapped("deny: it does not run, and is not asked again in this conversation", width, "  ")
-    yield from wrapped("anything else is asked again, and counts as deny the third time", width, "  ")
+    allowed = f"{escaped(hold.permission)} on {escaped(hold.channel)}"
+    always = f"always: it runs, and from now on {allowed} is not asked about"
+    for sentence in (
+        "once: this call runs, with these arguments",
+        "(always is no answer: this has to be asked each time)" if hold.must_ask else always,
+        "deny: it does not run, and is not asked again in this conversation",
+        "anything else is asked again, and counts as deny the third time",
+    ):
+        yield from wrapped(sentence, width, "  ", words=True)
 
 
 def _write(tty: int, text: str) -> None:

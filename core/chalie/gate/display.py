@@ -57,24 +57,37 @@ def arguments_lines(arguments: Mapping[str, Any]) -> Iterator[str]:
         yield f"{quoted(name)}{size}: {text}"
 
 
-def wrapped(line: str, width: int, indent: str) -> Iterator[str]:
+def wrapped(line: str, width: int, indent: str, *, words: bool = False) -> Iterator[str]:
     """Break a line at a number of columns, so that no terminal cuts or overprints it.
 
     Args:
         line: already escaped.
         width: columns of the terminal.
         indent: begins every piece, so that text of others never begins a line of its own.
+        words: break at a blank where there is one; it is for sentences, of which no character counts.
     """
     room = max(width - len(indent) - 1, 16)
     piece, used = "", 0
     for character in line:
-        columns = 2 if unicodedata.east_asian_width(character) in "WF" else 1
+        columns = _columns(character)
         if used + columns > room:
-            yield indent + piece
-            piece, used = "", 0
+            head, rest = _at_blank(piece + character) if words else (piece, character)
+            yield indent + head
+            piece, used = rest, sum(map(_columns, rest))
+            continue
         piece += character
         used += columns
     yield indent + piece
+
+
+def _at_blank(text: str) -> tuple[str, str]:
+    """Break text that is a character too long at its last blank, else before that character."""
+    head, blank, rest = text.rpartition(" ")
+    return (head, rest) if blank and head.strip() else (text[:-1], text[-1])
+
+
+def _columns(character: str) -> int:
+    return 2 if unicodedata.east_asian_width(character) in "WF" else 1
 
 
 def _code(character: str) -> str:

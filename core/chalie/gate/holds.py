@@ -31,6 +31,7 @@ KEEP_S: Final = 7 * 86_400.0
 _SAYS: Final = 2000
 
 
+_YES: Final = (Setting.ALLOW.value, Setting.INTERNAL.value)
 #: the answers that allow more than the call they are given to.
 _STANDING: Final = (AnswerKind.ALWAYS, AnswerKind.UNTIL)
 
@@ -383,7 +384,8 @@ class Holds:
 
 
 def _reasons(decision: Decision) -> tuple[str, ...]:
-    counted = [verdict for verdict in decision.verdicts if verdict.counted]
+    # a row that allows is no reason to ask, where a limit has it asked all the same
+    counted = [verdict for verdict in decision.verdicts if verdict.counted and verdict.value not in _YES]
     return tuple(
         line for verdict in counted for line in (verdict.reason.split("\n") if verdict.reason else ())
     )

@@ -9,6 +9,7 @@ import os
 import threading
 import weakref
 from collections.abc import Callable, Sequence
+from pathlib import PurePath
 from typing import TYPE_CHECKING, Final, Protocol
 
 from attrs import frozen
@@ -28,7 +29,7 @@ _REASON: Final = 500
 
 
 Decider = tuple[str, Callable[[Call], object]]
-_Decider = tuple[str, str, Callable[[Call], object]]  # with its hook, between
+_Decider = tuple[str, str, Callable[[Call], object], str]  # the same with its hook, and where it is written
 
 
 class Hooks(Protocol):
@@ -87,7 +88,7 @@ class Policies:
         self._deadline_s = deadline_ms / 1000
         self._limited = _deciding(hooks, "limit_call")
         self._reviewed = (*self._limited, *_deciding(hooks, "review_call"))
-        deciding = {author for author, _, _ in self._reviewed}
+        deciding = {author for author, _, _, _ in self._reviewed}
         present = deciding & hooks.loaded if hooks else set()
         self.missing: tuple[str, ...] = tuple(dist for dist in required if dist not in present)
         self._thread = _GateThread()
@@ -140,29 +141,29 @@ class Policies:
             return _SILENCE
         opinions: list[Verdict] = []
         limits: list[Verdict] = []
-        for hook, author, word, reason in asking.answers:
+        for (author, hook, _, source), word, reason in asking.answers:
             if word == _FLAW:
-                limits.append(_failure(author, hook, reason))
+                limits.append(_failure(author, source, reason))
             elif hook == "limit_call":
-                limits.append(_limit(author, word, reason))
+                limits.append(_limit(author, source, word, reason))
             else:
                 counted = word == "ask" or self._trusted(author)
-                opinions.append(_opinion(author, word, reason, counted))
+                opinions.append(_opinion(author, source, word, reason, counted))
         return Said(tuple(opinions), tuple(limits))
 
 
 # a policy says the same of most calls, so what was made of it is kept
 @functools.lru_cache(maxsize=1024)
-def _opinion(author: str, setting: str, reason: str, counted: bool) -> Verdict:
+def _opinion(author: str, source: str, setting: str, reason: str, counted: bool) -> Verdict:
     text = _short(reason)
     if not counted:
         text += f" (does not count: {author} is not trusted; chalie trust {author})"
-    return Verdict(author, "opinion", setting, text, "review_call", counted)
+    return Verdict(author, "opinion", setting, text, source, counted)
 
 
 @functools.lru_cache(maxsize=1024)
-def _limit(author: str, kind: str, reason: str) -> Verdict:
-    return Verdict(author, "limit", kind, _short(reason), "limit_call")
+def _limit(author: str, source: str, kind: str, reason: str) -> Verdict:
+    return Verdict(author, "limit", kind, _short(reason), source)
 
 
 def note_policies(ledger: Ledger, environment: str, hooks: Plugins, required: Sequence[str]) -> None:
@@ -192,8 +193,8 @@ class _Asking:
     thread only: the caller takes plain strings.
 
     Attributes:
-        answers: (hook, author, word, reason) of each policy that said something; the word is that of an
-            `Opinion` or a `Limit`, or `_FLAW`.
+        answers: (who, word, reason) of each policy that said something; the word is that of an `Opinion` or
+            a `Limit`, or `_FLAW`.
     """
 
     __slots__ = ("_call", "_left", "_now", "answers")
@@ -202,7 +203,7 @@ class _Asking:
         self._call = call
         self._left = [*deciders]
         self._now: _Decider | None = None
-        self.answers: list[tuple[str, str, str, str]] = []
+        self.answers: list[tuple[_Decider, str, str]] = []
 
     def __call__(self) -> None:
         call = self._call
@@ -211,9 +212,9 @@ class _Asking:
             try:
                 value = now[2](call)
                 if value is not None:
-                    self.answers.append((now[1], now[0], *_read(now[1], value)))
+                    self.answers.append((now, *_read(now[1], value)))
             except BaseException as error:  # a policy that exits is one that fails
-                self.answers.append((now[1], now[0], _FLAW, _raised(error)))
+                self.answers.append((now, _FLAW, _raised(error)))
 
     def overrun(self, deadline_s: float) -> Verdict:
         """Give up on this round and return the verdict that says who kept it."""
@@ -225,8 +226,8 @@ class _Asking:
                 "deny",
                 "policies hang and none is asked any more until the host is restarted",
             )
-        author, hook, _ = self._now
-        return _failure(author, hook, f"did not answer within {deadline_s * 1000:g} ms")
+        author, _, _, source = self._now
+        return _failure(author, source, f"did not answer within {deadline_s * 1000:g} ms")
 
 
 class _GateThread:
@@ -310,7 +311,19 @@ class _Worker:
 
 
 def _deciding(hooks: Hooks | None, hook: str) -> tuple[_Decider, ...]:
-    return tuple((author, hook, decide) for author, decide in hooks.deciding(hook)) if hooks else ()
+    if hooks is None:
+        return ()
+    return tuple((author, hook, decide, _source(hook, decide)) for author, decide in hooks.deciding(hook))
+
+
+def _source(hook: str, decide: Callable[[Call], object]) -> str:
+    """Return the hook and the file of an implementation, from where its package is imported."""
+    code, module = getattr(decide, "__code__", None), getattr(decide, "__module__", None)
+    if code is None or not isinstance(module, str):
+        return hook
+    path = PurePath(code.co_filename)
+    names = len(module.split(".")) + (path.stem == "__init__")
+    return f"{hook} in {'/'.join(path.parts[-names:])}"
 
 
 def _read(hook: str, value: object) -> tuple[str, str]:
@@ -326,13 +339,13 @@ def _read(hook: str, value: object) -> tuple[str, str]:
     return _FLAW, f"returned a {_plain(type(value).__name__)}"
 
 
-def _failure(author: str, hook: str, what: str) -> Verdict:
+def _failure(author: str, source: str, what: str) -> Verdict:
     return Verdict(
         author=author,
         kind="failure",
         value="deny",
         reason=f"the policy {author} {what}, which counts as deny",
-        source=hook,
+        source=source,
     )
 
 
