@@ -192,15 +192,17 @@ def test_the_command_says_what_it_made_and_what_comes_next(
     assert project["project"]["authors"] == [{"name": 'A "B" é'}]
 
 
-def test_the_workflow_publishes_without_a_password(tmp_path: Path) -> None:
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_workflow_checks_everything_and_publishes_without_a_password(tmp_path: Path, kind: str) -> None:
     import yaml
 
-    made = make("skill", "tea", into=tmp_path, author="Ada")
+    made = make(kind, "tea", into=tmp_path, author="Ada")
     jobs = yaml.safe_load((made.folder / ".github/workflows/ci.yml").read_text())["jobs"]
     assert [step["run"] for step in jobs["test"]["steps"] if "run" in step][2:] == [
         "ruff check .",
         "ruff format --check .",
         "mypy",
+        *(["chalie lint ."] if kind == "ability" else []),
         "pytest",
     ]
     assert jobs["publish"]["permissions"] == {"id-token": "write"}

@@ -34,6 +34,7 @@ _TAKEN: Final = frozenset(
 )
 _WORKSPACE: Final = "\n[tool.uv.sources]\nchalie = { workspace = true }\n"
 _AUTHORS: Final = 'authors = [{ name = "The Chalie authors" }]'
+_LINT: Final = b"      - run: chalie lint .\n"
 _EXCEPTION: Final = re.compile(r"\n\[tool\.chalie\.lint\.exceptions\]\n[^\n]+\n")
 
 
@@ -142,7 +143,9 @@ def _contents(kind: Kind, words: tuple[str, ...], author: str) -> Iterator[tuple
                 text = _of_its_own(text, words, author)
             yield renamed(relative.as_posix()), text.encode()
     for source, target in _ADDED.items():
-        yield target, (_HERE / source).read_bytes()
+        data = (_HERE / source).read_bytes()
+        # lint is about the tools of a catalogue; there are none in the other kinds
+        yield target, data if kind is KINDS["ability"] else data.replace(_LINT, b"")
 
 
 def _a_tools(relative: Path) -> bool:
