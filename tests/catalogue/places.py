@@ -30,7 +30,9 @@ class Index:
     def fingerprint(self) -> str:
         return self.version
 
-    def build(self, snapshot: Snapshot, folder: Path, vectors: VectorStore) -> None:
+    def build(
+        self, snapshot: Snapshot, folder: Path, vectors: VectorStore, previous: Generation | None = None
+    ) -> None:
         abilities = [ability for _, ability in snapshot.abilities()]
         (folder / self.name).mkdir()
         (folder / self.name / "list").write_text("\n".join(ability.name for ability in abilities))

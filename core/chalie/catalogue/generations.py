@@ -51,13 +51,17 @@ class IndexBuilder(Protocol):
         """Return what decides the index besides the catalogue: its format, the model. Cheap."""
         ...
 
-    def build(self, snapshot: Snapshot, folder: Path, vectors: VectorStore) -> None:
+    def build(
+        self, snapshot: Snapshot, folder: Path, vectors: VectorStore, previous: Generation | None = None
+    ) -> None:
         """Write the index of everything in `snapshot` as files under `folder`.
 
         Args:
             snapshot: the catalogue being published; its ids are the ones to index.
             folder: the generation's folder; write only files and folders of this builder's own.
             vectors: vectors by content hash, carried over from one generation to the next.
+            previous: the generation before, where this builder had the same fingerprint then; to take over
+                what did not change.
         """
         ...
 

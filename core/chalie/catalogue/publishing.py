@@ -133,12 +133,18 @@ def _write_indexes(
         # Closed before the vectors are written: it reads the file as one that never changes.
         with contextlib.closing(Snapshot.open(folder)) as snapshot:
             try:
-                builder.build(snapshot, folder, vectors)
+                builder.build(snapshot, folder, vectors, _alike(previous, builder.name, fingerprints))
             except Exception as error:
                 _note_failure(folder, builder.name, error)
                 fingerprints[builder.name] = ""
                 _clear(folder, before)
     return fingerprints
+
+
+def _alike(previous: Generation | None, name: str, fingerprints: Mapping[str, str]) -> Generation | None:
+    """Return the generation before where its index was made the same way."""
+    same = previous is not None and previous.manifest.builders.get(name) == fingerprints[name]
+    return previous if same else None
 
 
 def _note_failure(folder: Path, builder: str, error: Exception) -> None:

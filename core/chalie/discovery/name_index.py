@@ -53,7 +53,9 @@ class NameIndex:
         """Return the format of the index."""
         return f"names-{_FORMAT}"
 
-    def build(self, snapshot: Snapshot, folder: Path, vectors: VectorStore) -> None:
+    def build(
+        self, snapshot: Snapshot, folder: Path, vectors: VectorStore, previous: Generation | None = None
+    ) -> None:
         """Write `names/` for every discoverable ability and every playbook of `snapshot`."""
         import tantivy
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 from .. import names
 from ..catalogue.descriptor import Descriptor, Playbook
 from ..errors import ConfigError, IndexUnreadable
-from . import arrays, evidence
+from . import arrays, evidence, graph
 from .embedding import Embedder, fingerprint
 from .model_files import tensors
 from .name_index import Kind
@@ -28,20 +28,14 @@ __all__ = ["FOLDER", "Prose", "ProseIndex", "phrases"]
 
 FOLDER: Final = "prose"
 MANIFEST: Final = "prose.json"
-_FORMAT: Final = 3
+_FORMAT: Final = 4
 #: what an ability is weighs as much as so many of its examples; flat from 1 to 2 on the tuning halves.
 _DESCRIBED: Final = 1.5
 _BATCH: Final = 256
 #: rows up to which every vector is compared; above, a graph is faster (see tests/benchmarks).
 EXACT_ROWS: Final = 3_000
-_GRAPH_LINKS: Final = 16
-#: how widely a graph is searched while it is built and when it is asked: as little as keeps 98 in a hundred
-#: of the ten nearest. Measured at 10,000 and at 100,000 rows, where many are nearly alike.
-_GRAPH_WIDTHS: Final = ((20_000, 64, 56), (10**9, 96, 160))
-#: unit vectors of some 500 columns hold values about 0.05; eight bits are spent on up to 1 / _GRAPH_SCALE.
-_GRAPH_SCALE: Final = 4.0
-#: rows more than are asked for, since the graph's eight bits misplace a few.
-_GRAPH_MORE: Final = 6
+#: rows up to which vectors are kept in memory as numbers the processor multiplies at once: some 40 MB.
+_WARM_ROWS: Final = 20_000
 #: a graph asked for more than one row in so many is slower than comparing all.
 _WIDEST: Final = 8
 _BLOCK: Final = 16_384
@@ -83,16 +77,22 @@ class ProseIndex:
             self._fingerprint = fingerprint(self._model)
         return self._fingerprint
 
-    def build(self, snapshot: Snapshot, folder: Path, vectors: VectorStore) -> None:
-        """Write `prose/` for every discoverable ability and every playbook of `snapshot`."""
+    def build(
+        self, snapshot: Snapshot, folder: Path, vectors: VectorStore, previous: Generation | None = None
+    ) -> None:
+        """Write `prose/` for every discoverable ability and every playbook of `snapshot`.
+
+        Args:
+            previous: its graphs are grown from, where there are any.
+        """
         place = folder / FOLDER
         place.mkdir()
         # opened only when something has to be embedded: usually everything is borrowed
         embedder = _Late(self._model)
         abilities = ((number, item) for number, item in snapshot.abilities() if item.discoverable)
         counts = {
-            "ability": self._write(place, "ability", abilities, embedder, vectors),
-            "playbook": self._write(place, "playbook", snapshot.playbooks(), embedder, vectors),
+            "ability": self._write(place, "ability", abilities, embedder, vectors, previous),
+            "playbook": self._write(place, "playbook", snapshot.playbooks(), embedder, vectors, previous),
         }
         opened = embedder()
         arrays.save(place / "chat.vectors", {"vectors": opened.embed(opened.chat)})
@@ -106,6 +106,7 @@ class ProseIndex:
         items: Iterable[tuple[int, Descriptor | Playbook]],
         embedder: _Late,
         store: VectorStore,
+        previous: Generation | None,
     ) -> int:
         import numpy as np
 
@@ -117,9 +118,9 @@ class ProseIndex:
             texts.append(phrases(item))
             found.append(evidence.item_terms(item))
         rows = self._vectors(texts, embedder, store)
-        if len(ids) > EXACT_ROWS:
-            _graph(rows).save(str(place / f"{kind}.usearch"))
         values = {"vectors": rows, "ids": np.array(ids, np.uint32), **evidence.postings(found)}
+        if len(ids) > EXACT_ROWS:
+            values["nodes"] = graph.write(place / f"{kind}.usearch", rows, _before(previous, kind))
         arrays.save(place / f"{kind}.vectors", values)
         return len(ids)
 
@@ -144,6 +145,19 @@ class ProseIndex:
         return np.stack([np.frombuffer(known[key], np.float16) for key in keys])
 
 
+def _before(previous: Generation | None, kind: Kind) -> graph.Before | None:
+    """Return a generation's graph, None where it has none or one that is damaged."""
+    if previous is None:
+        return None
+    try:
+        place = previous.verified(FOLDER)
+        values = tensors(place / f"{kind}.vectors")
+        path = place / f"{kind}.usearch"
+        return graph.Before(path, values["vectors"], values["nodes"]) if path.exists() else None
+    except (OSError, KeyError, IndexUnreadable, ConfigError):
+        return None
+
+
 class _Late:
     def __init__(self, folder: Path) -> None:
         self._folder = folder
@@ -166,30 +180,6 @@ def _means(embedder: Embedder, texts: Sequence[Sequence[str]]) -> np.ndarray:
     lengths = np.linalg.norm(means, axis=1, keepdims=True)
     result: np.ndarray = np.divide(means, lengths, out=np.zeros_like(means), where=lengths > 1e-9)
     return result
-
-
-def _graph(rows: np.ndarray) -> Any:
-    import numpy as np
-    from usearch.index import Index
-
-    _, build_width, search_width = next(widths for widths in _GRAPH_WIDTHS if len(rows) <= widths[0])
-    index = Index(
-        ndim=rows.shape[1],
-        metric="cos",
-        dtype="i8",
-        connectivity=_GRAPH_LINKS,
-        expansion_add=build_width,
-        expansion_search=search_width,
-    )
-    for start in range(0, len(rows), _BLOCK):
-        part = rows[start : start + _BLOCK].astype(np.float32)
-        index.add(np.arange(start, start + len(part), dtype=np.uint64), _eight_bits(part))
-    return index
-
-
-def _eight_bits(vectors: np.ndarray) -> np.ndarray:
-    """Return vectors as the graph takes them: it turns -1 to 1 into whole numbers of eight bits itself."""
-    return (vectors * _GRAPH_SCALE).clip(-1.0, 1.0)
 
 
 class Prose:
@@ -272,8 +262,8 @@ class Prose:
                 raise ValueError(f"format {facts['format']}")
             values = tensors(place / f"{self._kind}.vectors")
             chat = tensors(place / "chat.vectors")["vectors"]
-            graph = place / f"{self._kind}.usearch"
-            return _Opened(values, chat, graph, int(facts["dims"]), str(facts["model"]))
+            file = place / f"{self._kind}.usearch"
+            return _Opened(values, chat, file, int(facts["dims"]), str(facts["model"]))
         except (OSError, KeyError, TypeError, ValueError, RuntimeError, ConfigError) as error:
             raise IndexUnreadable(
                 f"the prose index {place} cannot be read ({error})", hint="run `chalie index` to rebuild it"
@@ -286,13 +276,13 @@ class _Opened:
     Args:
         values: `ids`, `vectors` and what `evidence.postings` makes.
         chat: vectors of small talk.
-        graph: the graph's file, read where there are too many rows to compare each.
+        file: the graph's, read where there are too many rows to compare each.
         dims: columns of every vector.
         model: fingerprint of the model that made them.
     """
 
     def __init__(
-        self, values: Mapping[str, np.ndarray], chat: np.ndarray, graph: Path, dims: int, model: str
+        self, values: Mapping[str, np.ndarray], chat: np.ndarray, file: Path, dims: int, model: str
     ) -> None:
         import numpy as np
 
@@ -303,24 +293,15 @@ class _Opened:
         self.chat = chat
         self.evidence = evidence.Evidence(values, len(self.ids))
         self._graph: Any = None
-        self._full: np.ndarray | None = None
         #: the rows last asked for among others, and their vectors.
         self._subset: tuple[np.ndarray, np.ndarray] | None = None
         #: the same where they are too many for that, and which rows they are.
         self._masked: tuple[np.ndarray, np.ndarray] | None = None
         self._ids_rows: tuple[np.ndarray, np.ndarray] | None = None
+        if len(self.ids) <= _WARM_ROWS:
+            self._rows = self._rows.astype(np.float32)
         if len(self.ids) > EXACT_ROWS:
-            from usearch.index import Index
-
-            self._graph = Index.restore(str(graph), view=True)
-            # as numbers the processor multiplies at once, where that takes some 40 MB at most
-            if len(self.ids) <= _GRAPH_WIDTHS[0][0]:
-                self._rows = self._rows.astype(np.float32)
-            self._graph.expansion_search = next(
-                width for most, _, width in _GRAPH_WIDTHS if len(self.ids) <= most
-            )
-        else:
-            self._full = self._rows.astype(np.float32)
+            self._graph = graph.Graph(file, values["nodes"])
 
     def rows_of(self, ids: np.ndarray) -> np.ndarray:
         kept = self._ids_rows
@@ -344,8 +325,8 @@ class _Opened:
         count = min(count, len(self.ids) if among is None else len(among))
         if not count:
             return np.zeros(0, np.int64), np.zeros(0, np.float32)
-        if among is None and self._full is not None:
-            rows, cosines = _top(self._full @ vector, count)
+        if among is None and self._graph is None:
+            rows, cosines = _top(self._rows @ vector, count)
         elif among is None:
             rows, cosines = self._by_graph(vector, count)
         elif len(among) <= EXACT_ROWS:
@@ -359,10 +340,7 @@ class _Opened:
         import numpy as np
 
         # the graph proposes by rounded distances; the exact ones order and choose
-        asked = min(count + _GRAPH_MORE, len(self.ids))
-        # one entry is no work for several threads
-        found = self._graph.search(_eight_bits(vector), asked, threads=1).keys
-        rows = found.astype(np.int64)
+        rows = self._graph.near(vector, count)
         cosines = self._rows.take(rows, axis=0).astype(np.float32, copy=False) @ vector
         order = (-cosines).argsort(kind="stable")[:count]
         return rows[order], cosines[order]
