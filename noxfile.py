@@ -164,7 +164,7 @@ def bench(session: nox.Session) -> None:
 def docs(session: nox.Session) -> None:
     """Build the documentation into build/docs; a warning is an error, and so is a link that leads nowhere."""
     session.install(*group("docs"))
-    session.run("sphinx-build", "-W", "--keep-going", "-q", "-d", "build/doctrees", "docs", "build/docs")
+    session.run("sphinx-build", "-EaW", "--keep-going", "-q", "-d", "build/doctrees", "docs", "build/docs")
     session.run("python", "docs/check_site.py", "build/docs")
 
 

@@ -22,6 +22,7 @@ exclude_patterns = ["_build", "examples"]
 highlight_language = "none"
 pygments_style, pygments_dark_style = "tango", "monokai"
 nitpicky = True
+smartquotes = False  # what is quoted here is often typed
 
 myst_enable_extensions = ["attrs_inline", "colon_fence", "deflist", "fieldlist"]
 myst_heading_anchors = 4

@@ -156,4 +156,4 @@ def _doc(function: Any) -> str:
 
 
 def _code(line: str) -> str:
-    return f"```text\n{line}\n```"
+    return f"```py\n{line}\n```"

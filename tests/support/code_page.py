@@ -13,8 +13,9 @@ Its meaning never changes. An ability's own errors carry codes of its own beside
 
 ```text
 [weather(status=error, code=missing-params)]
-weather requires location.
+weather requires location
 hint: pass location=
+valid: location
 [end:weather]
 ```
 """

@@ -61,7 +61,7 @@ lost but the time to build them.
 
 #: table -> what it is about.
 _TABLES: Final = {
-    "catalogue": "The catalogue that the host's own is expected to be: where it is "
+    "catalogue": "The [catalogue](catalogue.md) that the host's own is expected to be: where it is "
     "another one, the host stays up, refuses it and shows both.",
     "channels.NAME": "A channel: where a turn happens. `chat`, `subconscious`, `external_agent` and the "
     "delegate `web_search` are there without it; another NAME makes a channel of your own "

@@ -30,10 +30,12 @@ def limit_call(call):
 The package says what it is by the group of that entry point; one module may hold hooks of both kinds.
 
 ```toml
-[project.entry-points."chalie.policies"]    # may decide: review_call, limit_call, and any other
+# may decide: review_call, limit_call, and any other
+[project.entry-points."chalie.policies"]
 careful = "chalie_policy_careful"
 
-[project.entry-points."chalie.plugins"]     # observes or adds: no hook that decides
+# observes or adds: no hook that decides
+[project.entry-points."chalie.plugins"]
 meter = "chalie_plugin_meter"
 ```
 
