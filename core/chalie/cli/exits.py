@@ -34,7 +34,7 @@ INTERRUPTED: Final = 130
 EXITS: Final[Mapping[int, str]] = MappingProxyType(
     {
         OK: "done",
-        NOTHING: "nothing: no tool, playbook or row was found, or `doctor` or `lint` found something to repair",
+        NOTHING: "nothing was found; or `doctor`, `lint` or `catalogue diff` found something to look at",
         USAGE: "the command line could not be understood",
         SETUP: "the home, its configuration, ledger or index cannot be used",
         REFUSED: "refused: the gate, a person or a missing authority said no",

@@ -48,6 +48,7 @@ COMMANDS: Final[Mapping[str, str]] = MappingProxyType(
         "trail": "Show what was called, decided and changed.",
         "evaluate": "Measure how well search finds the right tool for a file of questions.",
         "new": "Make a new package for an ability, a policy or a skill.",
+        "catalogue": "Write what is installed as files for others, and compare two of them.",
         "lint": "Check tools' names, texts, parameters and classes, and say how to mend them.",
         "demo": "Run the main job in a temporary home with a scripted model.",
     }
