@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Final
 from attrs import define, field, frozen
 
 from ..catalogue.installed import Distribution, module_of
+from ..config import import_paths
 from .homes import catalogued, open_host
 
 if TYPE_CHECKING:
@@ -191,7 +192,8 @@ _DATA: Final = frozenset({"chalie.skills", "chalie.models"})
 
 
 def _paths() -> list[str]:
-    return [os.path.abspath(entry) if entry else str(Path.cwd()) for entry in sys.path]  # noqa: PTH100
+    """Return the import path that the catalogue was built for: another would be another environment."""
+    return list(import_paths())
 
 
 def _started(
