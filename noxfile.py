@@ -136,6 +136,29 @@ def named_wheels() -> list[tuple[str, Path]]:
     return [(path.name.split("-")[0].replace("_", "-"), path) for path in found]
 
 
+#: what each part of the interop session installs besides the host and its tests.
+INTEROP = {
+    "servers": (),
+    "clients": ("fastmcp>=4,<5",),
+}
+
+
+@nox.session
+def interop(session: nox.Session) -> None:
+    """Try the host with MCP servers and clients that others wrote: `nox -s interop -- servers`.
+
+    Needs node, npm and git on the path, and the package registries; what it fetches is kept in build/.
+    """
+    missing = [name for name in ("node", "npm", "git") if shutil.which(name) is None]
+    if missing:
+        session.error(f"this session needs {', '.join(missing)} on the path")
+    parts = [part for part in INTEROP if part in session.posargs] or list(INTEROP)
+    more = [word for word in session.posargs if word not in INTEROP]
+    session.install(*HOST, *group("test"), *(each for part in parts for each in INTEROP[part]))
+    unset(session)
+    session.run("pytest", *(f"tests/interop/{part}" for part in parts), *more)
+
+
 @nox.session
 def bench(session: nox.Session) -> None:
     """Measure the host, then discovery, beside their peers in one run and print the ratios.

@@ -56,7 +56,7 @@ def allow_all(host: Host) -> None:
             host.ledger.permissions.set("chat", item.dist, item.name, "allow", by="terminal:ada")
 
 
-def call(host: Host, name: str, **arguments: Any) -> Frame:
+def call(host: Host, name: str, /, **arguments: Any) -> Frame:
     return parse(host.turn(active=[name]).call(name, {**arguments, "act_summary": "trying"}))
 
 
