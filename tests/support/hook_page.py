@@ -77,7 +77,11 @@ def hook_page(made: str) -> str:
 
 
 def _section(name: str, hook: Callable[..., Any]) -> str:
+    from chalie.hookspecs import LEAVING
+
     line, said = docstrings.hook_parts(inspect.getdoc(hook) or "")
+    if name in LEAVING:
+        line += f"\n\n**Goes with release {LEAVING[name].removed_in}:** use {LEAVING[name].instead}."
     promises = "\n".join(f"- **{title}:** {text}" for title, text in said.items())
     example = (EXAMPLES / f"{name}.py").read_text(encoding="utf-8")
     return f"""
