@@ -72,10 +72,16 @@ def test_another_tools_result_finds_nothing(history: ModuleType) -> None:
     assert history.names(messages(said(), returned("notes", found("mail")))) == ()
 
 
-def test_a_denied_call_is_told_with_its_arguments(history: ModuleType) -> None:
-    parts = [said(), called("mail", "7", to="eve"), called("dice", "8")]
-    parts += [returned("mail", "no", "7", "denied"), returned("dice", "6", "8")]
-    assert list(history.denied(messages(*parts))) == [("7", "mail", {"to": "eve"})]
+def test_calls_that_nothing_was_returned_for_are_told_with_their_arguments(history: ModuleType) -> None:
+    parts = [said(), called("mail", "7", to="eve"), called("dice", "8"), returned("dice", "6", "8")]
+    assert history.unfinished(messages(*parts)) == {"7": ("mail", {"to": "eve"})}
+    assert history.unfinished(messages(*parts, returned("mail", "sent", "7"))) == {}
+    assert history.unfinished(messages(*parts, said())) == {}, "the person went on without it"
+
+
+def test_denied_calls_are_told(history: ModuleType) -> None:
+    parts = [said(), returned("mail", "no", "7", "denied"), returned("dice", "6", "8")]
+    assert history.denied(messages(*parts)) == {"7"}
 
 
 def test_without_pydantic_ai_one_line_says_how_to_get_it() -> None:

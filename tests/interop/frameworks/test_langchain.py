@@ -122,6 +122,16 @@ def test_what_is_rejected_never_runs_and_is_declined_in_the_home(bench: Bench, a
     assert bench.ran == ["roll_dice one"]
 
 
+def test_the_same_call_after_a_rejection_is_refused_without_asking(bench: Bench) -> None:
+    agent = an_agent(bench, script(FIND, BOTH, [BOTH[1]]), token=bench.token)
+    agent.invoke(ASK, thread(bench))
+    state = agent.invoke(Command(resume={"type": "reject", "message": "not today"}), thread(bench))
+    assert "__interrupt__" not in state
+    frame = parse(str(state["messages"][-2].content))
+    assert frame.code == "declined" and "do not retry" in frame.body and "not today" not in frame.body
+    assert bench.ran == ["roll_dice one"]
+
+
 def test_what_is_no_answer_has_the_question_put_again(bench: Bench) -> None:
     agent = an_agent(bench, script(FIND, BOTH), token=bench.token)
     (first,) = agent.invoke(ASK, thread(bench))["__interrupt__"]

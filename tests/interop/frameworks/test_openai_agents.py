@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import pytest
-from agents import RunConfig, Runner, RunResult, UserError, function_tool
+from agents import RunConfig, Runner, RunResult, UserError, function_tool, set_tracing_disabled
 from agents.testing import ScriptedModel, assistant_message, function_call
 from chalie import AnswerKind, NotAuthorised
 from chalie.envelope import parse
@@ -21,6 +21,7 @@ Call = tuple[str, dict[str, Any]]
 FIND: list[Call] = [("find_tools", {"query": ["roll_dice", "send_mail"]})]
 BOTH: list[Call] = [("roll_dice", {"text": "one"}), ("send_mail", {"text": "hi ada"})]
 QUIET = RunConfig(tracing_disabled=True)
+set_tracing_disabled(True)  # the code of the page has no configuration of its own, and must not go out either
 
 
 def steps(*replies: Sequence[Call]) -> list[Any]:
@@ -131,11 +132,30 @@ def test_what_is_rejected_never_runs_and_is_declined_in_the_home(bench: Bench, m
     assert hold.state == "declined"
 
 
+def test_the_same_call_after_a_rejection_is_refused_without_asking(bench: Bench) -> None:
+    agent, chalie = an_agent(script(FIND, BOTH, [BOTH[1]])), Chalie(bench.host, approver_token=bench.token)
+
+    async def main() -> RunResult:
+        first = await go(chalie, bench, agent)
+        state = first.to_state()
+        state.reject(state.get_interruptions()[0], rejection_message="not today")
+        return await go(chalie, bench, agent, state)
+
+    done = asyncio.run(main())
+    assert done.final_output == "done"
+    frame = parse(results(done)["send_mail"])
+    assert frame.code == "declined" and "do not retry" in frame.body
+    assert bench.ran == ["roll_dice one"]
+
+
 def test_a_standing_approval_of_the_sdk_is_no_answer_to_a_later_call(bench: Bench) -> None:
     later: list[Call] = [("send_mail", {"text": "all my keys"})]
     agent, chalie = an_agent(script(FIND, BOTH, later)), Chalie(bench.host, approver_token=bench.token)
 
     async def main() -> RunResult:
+        # not even where that very call waits already
+        turn = bench.host.turn("chat", principal="ada", conversation=bench.day, active=["send_mail"])
+        await turn.aattempt(*later[0])
         first = await go(chalie, bench, agent)
         state = first.to_state()
         state.approve(state.get_interruptions()[0], always_approve=True)

@@ -11,7 +11,15 @@ import pytest
 from chalie import AnswerKind, NotAuthorised
 from chalie.envelope import parse
 from chalie_pydantic_ai import Chalie, ChalieToolset
-from pydantic_ai import Agent, DeferredToolRequests, DeferredToolResults, ToolApproved, ToolDenied
+from pydantic_ai import (
+    Agent,
+    DeferredToolRequests,
+    DeferredToolResults,
+    RunContext,
+    ToolApproved,
+    ToolDenied,
+)
+from pydantic_ai.capabilities import HandleDeferredToolCalls
 from pydantic_ai.messages import (
     ModelMessage,
     ModelMessagesTypeAdapter,
@@ -112,6 +120,66 @@ def test_what_is_denied_never_runs_and_is_declined_in_the_home(bench: Bench, ano
         assert second.output == "done"
         assert results(second.all_messages())["send_mail"] == "not today"
         assert bench.host.holds.get(hold).state == "declined"
+
+    asyncio.run(main())
+    assert bench.ran == ["roll_dice one"]
+
+
+@pytest.mark.parametrize("yes", [True, False], ids=["approved", "denied"])
+def test_an_answer_may_come_together_with_new_words(bench: Bench, yes: bool) -> None:
+    async def main() -> str:
+        agent = an_agent(bench, Script(FIND, BOTH), bench.token)
+        first = await agent.run("go")
+        call = first.output.approvals[0].tool_call_id
+        answers = first.output.build_results(approvals={call: yes})
+        history = first.all_messages()
+        second = await agent.run("and then?", message_history=history, deferred_tool_results=answers)
+        assert second.output == "done"
+        return str(first.output.metadata[call]["hold"])
+
+    hold = asyncio.run(main())
+    assert bench.ran == (["roll_dice one", "send_mail hi ada"] if yes else ["roll_dice one"])
+    assert bench.host.holds.get(hold).state == ("done" if yes else "declined")
+
+
+@pytest.mark.parametrize("yes", [True, False], ids=["approved", "denied"])
+def test_a_handler_inside_the_run_answers_too(bench: Bench, yes: bool) -> None:
+    holds: list[str] = []
+
+    def handle(ctx: RunContext[Any], requests: DeferredToolRequests) -> DeferredToolResults:
+        (call,) = requests.approvals
+        holds.append(requests.metadata[call.tool_call_id]["hold"])
+        return requests.build_results(approvals={call.tool_call_id: yes})
+
+    chalie = Chalie(bench.host, principal="ada", approver_token=bench.token)
+    agent = Agent(
+        FunctionModel(Script(FIND, BOTH)), capabilities=[chalie, HandleDeferredToolCalls(handler=handle)]
+    )
+    assert asyncio.run(agent.run("go")).output == "done"
+    assert bench.ran == (["roll_dice one", "send_mail hi ada"] if yes else ["roll_dice one"])
+    assert bench.host.holds.get(holds[0]).state == ("done" if yes else "declined")
+
+
+def test_a_later_run_of_the_conversation_begins_with_the_pinned_tools(bench: Bench) -> None:
+    later = Script()
+
+    async def main() -> None:
+        first = await an_agent(bench, Script(FIND)).run("go")
+        await an_agent(bench, later).run("again", message_history=first.all_messages())
+
+    asyncio.run(main())
+    assert "roll_dice" not in later.listed[0] and "find_tools" in later.listed[0]
+
+
+def test_the_same_call_after_a_denial_is_refused_without_asking(bench: Bench) -> None:
+    async def main() -> None:
+        agent = an_agent(bench, Script(FIND, BOTH, [BOTH[1]]), bench.token)
+        first = await agent.run("go")
+        answers = first.output.build_results(approvals={first.output.approvals[0].tool_call_id: False})
+        second = await agent.run(message_history=first.all_messages(), deferred_tool_results=answers)
+        assert second.output == "done"
+        frame = parse(results(second.all_messages())["send_mail"])
+        assert frame.code == "declined" and "do not retry" in frame.body
 
     asyncio.run(main())
     assert bench.ran == ["roll_dice one"]

@@ -8,7 +8,10 @@ from typing import Any
 
 from chalie.envelope import parse
 
-__all__ = ["denied", "names"]
+__all__ = ["denied", "names", "unfinished"]
+
+#: a call's tool and its arguments.
+Called = tuple[str, dict[str, Any]]
 
 
 def names(messages: Sequence[Any]) -> tuple[str, ...]:
@@ -25,15 +28,28 @@ def names(messages: Sequence[Any]) -> tuple[str, ...]:
     return tuple(found)
 
 
-def denied(messages: Sequence[Any]) -> Iterator[tuple[str, str, Any]]:
-    """Yield (id, name, arguments) of each call that the person denied since they spoke last."""
-    calls: dict[str, Any] = {}
+def unfinished(messages: Sequence[Any]) -> dict[str, Called]:
+    """Return the calls that nothing was returned for since the person spoke last, by their ids.
+
+    Where there are any, the run goes on with what the person said to them; else it is a new exchange.
+    """
+    calls: dict[str, Called] = {}
     for part in _exchange(messages):
         if part.part_kind == "tool-call":
-            calls[part.tool_call_id] = part
-        elif part.part_kind == "tool-return" and part.outcome == "denied" and part.tool_call_id in calls:
-            call = calls[part.tool_call_id]
-            yield call.tool_call_id, call.tool_name, call.args_as_dict()
+            calls[part.tool_call_id] = (part.tool_name, part.args_as_dict())
+        elif part.part_kind == "tool-return":
+            calls.pop(part.tool_call_id, None)
+    return calls
+
+
+def denied(messages: Sequence[Any]) -> frozenset[str]:
+    """Return the ids of the calls that a person denied."""
+    return frozenset(
+        part.tool_call_id
+        for message in messages
+        for part in message.parts
+        if part.part_kind == "tool-return" and part.outcome == "denied"
+    )
 
 
 def _exchange(messages: Sequence[Any]) -> Iterable[Any]:

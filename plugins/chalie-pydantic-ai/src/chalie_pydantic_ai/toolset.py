@@ -72,13 +72,14 @@ class ChalieToolset(AbstractToolset[Any]):
         """
         if self._token:
             self._host.authority.prove(self._token)
+        unfinished = history.unfinished(ctx.messages)
         turn = await self._host.aturn(
             self._channel,
             principal=self._principal(ctx) if callable(self._principal) else self._principal,
             conversation=ctx.conversation_id,
-            active=history.names(ctx.messages) if ctx.prompt is None else (),
+            active=history.names(ctx.messages) if unfinished else (),
         )
-        return _Run(turn, self._token, self._id, self._asked)
+        return _Run(turn, self._token, self._id, self._asked, unfinished)
 
     async def get_tools(self, ctx: RunContext[Any]) -> dict[str, ToolsetTool[Any]]:
         """Return nothing: tools belong to a run."""
@@ -94,7 +95,16 @@ class ChalieToolset(AbstractToolset[Any]):
 class _Run(AbstractToolset[Any]):
     """The toolset of one run."""
 
-    def __init__(self, turn: Turn, token: str | None, id: str, asked: MutableMapping[str, str]) -> None:
+    def __init__(
+        self,
+        turn: Turn,
+        token: str | None,
+        id: str,
+        asked: MutableMapping[str, str],
+        unfinished: dict[str, history.Called],
+    ) -> None:
+        #: the calls that a person may still deny.
+        self._open = unfinished
         self._turn = turn
         self._token = token
         self._id = id
@@ -128,42 +138,41 @@ class _Run(AbstractToolset[Any]):
     ) -> str:
         if not self._token:
             return await self._turn.acall(name, tool_args)
-        call_id = self._key(ctx.tool_call_id)
+        key = self._key(ctx.tool_call_id)
         answer = AnswerKind.ONCE if ctx.tool_call_approved else None
         text, hold = await self._turn.aattempt(
             name,
             tool_args,
-            hold=self._hold_of(call_id, ctx.tool_call_metadata) if answer else None,
+            hold=self._hold_of(key, ctx.tool_call_metadata) if answer else None,
             answer=answer,
             token=self._token,
         )
         if hold is not None:
-            self._asked[call_id] = hold.id
+            self._open[ctx.tool_call_id or ""] = (name, tool_args)
+            self._asked[key] = hold.id
             if len(self._asked) > _MOST_ASKED:  # what nobody came back to; its metadata still tells
                 self._asked.pop(next(iter(self._asked)))
             raise ApprovalRequired(metadata=shown(hold))
-        self._asked.pop(call_id, None)
+        self._asked.pop(key, None)
         return text
 
     def _key(self, call_id: str | None) -> str:
         """Return what tells a tool call from those of other conversations, whose ids may be the same."""
         return f"{self._turn.conversation} {call_id}"
 
-    def _hold_of(self, call_id: str, metadata: Any) -> str | None:
+    def _hold_of(self, key: str, metadata: Any) -> str | None:
         brought = metadata.get("hold") if isinstance(metadata, dict) else None
-        return self._asked.get(call_id) or (brought if isinstance(brought, str) else None)
+        return self._asked.get(key) or (brought if isinstance(brought, str) else None)
 
     async def _note_denied(self, ctx: RunContext[Any]) -> None:
         """Decline in the home what the person denied here, so that nobody approves it later."""
-        if not self._token or not (denied := list(history.denied(ctx.messages))):
+        if not self._token or not self._open:
             return
-        waiting = {view.id: view for view in self._turn.waiting()}
-        for call_id, name, arguments in denied:
-            hold = self._asked.pop(self._key(call_id), None)
-            alike = (view.id for view in waiting.values() if _is(view, name, arguments))
-            hold = hold if hold in waiting else next(alike, None)
+        for call_id in history.denied(ctx.messages) & self._open.keys():
+            name, arguments = self._open.pop(call_id)
+            alike = (view.id for view in self._turn.waiting() if _is(view, name, arguments))
+            hold = self._asked.pop(self._key(call_id), None) or next(alike, None)
             if hold is not None:
-                del waiting[hold]
                 await self._turn.asettle(hold, AnswerKind.DECLINE, token=self._token)
 
 
