@@ -35,7 +35,7 @@ class Server:
         command: the program to start; empty for a server that is reached by HTTP.
         args: the program's arguments.
         env: what its environment holds besides the few plain variables that every server gets.
-        cwd: the folder it is started in; None for the home of the account.
+        cwd: the folder it is started in; None for that of the host.
         url: where it is reached; empty for a program.
         headers: what is sent with every request.
         timeout_s: seconds that a call may take; None for the host's own limit.
