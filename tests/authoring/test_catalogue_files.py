@@ -7,6 +7,7 @@ import hashlib
 import json
 import posixpath
 import re
+from collections.abc import Callable
 from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
@@ -20,15 +21,14 @@ from chalie.authoring.markdown import markdown, plain
 from chalie.authoring.site import pages
 from chalie.catalogue.descriptor import Descriptor
 from chalie.catalogue.identity import PROTOCOL, Document, identity, read
-from chalie.cli.main import main
 from chalie.errors import ConfigError
 from chalie.pins import own_descriptors
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.authoring.conftest import Ran
 from tests.authoring.documents import document_of
 from tests.authoring.subjects import subject
-from tests.support import packages
 
 ROOT = Path(__file__).resolve().parents[2]
 HOSTILE = "</title></style><script>alert(1)</script><img src=//evil.example/x onerror=alert(1)> \u202e'\"`|]("
@@ -307,37 +307,32 @@ def test_the_types_and_bounds_of_parameters_are_said_in_words() -> None:
     assert [field.path for field in fields(schema_of) if field.secret] == ["f"]
 
 
-def run(capsys: pytest.CaptureFixture[str], *words: str) -> tuple[int, str]:
-    capsys.readouterr()
-    code = main(list(words))
-    return code, capsys.readouterr().out
-
-
-def test_the_commands_build_compare_and_lint_what_is_installed(
-    home: Path, site: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    packages.install(site, packages.ability_package("dice", summary="Roll dice."))
-    code, out = run(capsys, "catalogue", "build", str(tmp_path / "out"), "--json")
-    told = json.loads(out)
+def test_the_commands_build_a_catalogue_and_compare_two(chalie: Callable[..., Ran], tmp_path: Path) -> None:
+    told = chalie("catalogue", "build", str(tmp_path / "out"), "--json")
     built = tmp_path / "out" / "catalogue.json"
-    assert (code, told["tools"], told["protocol"]) == (0, 4, PROTOCOL)
-    assert told["identity"] == read(built).identity
-    assert run(capsys, "catalogue", "diff", str(built), str(built)) == (0, "no change\n")
+    assert (told.code, told.json["tools"], told.json["protocol"]) == (0, 5, PROTOCOL)
+    assert told.json["identity"] == read(built).identity
+    assert told.json["written"][2] == str(tmp_path / "out" / "site" / "index.html")
+    same = chalie("catalogue", "diff", str(built), str(built))
+    assert (same.code, same.out) == (0, "no change\n")
 
     rows = [row for row in read(built).abilities if row["name"] != "dice"]
-    less = Document(PROTOCOL, identity(PROTOCOL, rows), tuple(rows))
-    write(less, tmp_path / "less", ("json",))
-    code, out = run(capsys, "catalogue", "diff", str(built), str(tmp_path / "less" / "catalogue.json"))
-    assert code == 1
-    assert "breaking  dice  chalie-ability-dice no longer has it" in out
-    code, out = run(
-        capsys, "catalogue", "diff", str(tmp_path / "less" / "catalogue.json"), str(built), "--json"
-    )
-    assert (code, json.loads(out)["changes"]) == (
-        0,
-        [{"tool": "dice", "breaking": False, "what": "chalie-ability-dice brings it"}],
-    )
-    assert run(capsys, "lint", "chalie-ability-dice")[0] == 0
-    assert run(capsys, "lint", str(built))[0] == 0
-    code, out = run(capsys, "lint", "--explain", "verb-replaced", "--json")
-    assert json.loads(out)["page"] == "docs/lint-rules.md#verb-replaced"
+    less = tmp_path / "less" / "catalogue.json"
+    write(Document(PROTOCOL, identity(PROTOCOL, rows), tuple(rows)), less.parent, ("json",))
+    gone = chalie("catalogue", "diff", str(built), str(less))
+    assert gone.code == 1
+    assert "breaking  dice  chalie-ability-dice no longer has it" in gone.out
+    assert gone.out.endswith("\n1 breaking, 0 compatible\n")
+    back = chalie("catalogue", "diff", str(less), str(built), "--json")
+    assert (back.code, back.json["breaking"], back.json["compatible"]) == (0, 0, 1)
+    assert back.json["changes"] == [
+        {"tool": "dice", "breaking": False, "what": "chalie-ability-dice brings it"}
+    ]
+    assert chalie("catalogue", "build", str(built)).code == 2
+
+
+def test_a_built_catalogue_can_be_linted(chalie: Callable[..., Ran], tmp_path: Path) -> None:
+    chalie("catalogue", "build", str(tmp_path), "--form", "json")
+    assert [path.name for path in tmp_path.glob("catalogue*")] == ["catalogue.json"]
+    found = chalie("lint", str(tmp_path / "catalogue.json"), "--json").json["findings"]
+    assert [(row["rule"], row["tool"]) for row in found] == [("verb-replaced", "coin_create")]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import shutil
 from collections.abc import Callable
 from pathlib import Path
 
@@ -19,26 +18,11 @@ from chalie.errors import ConfigError
 from chalie.pins import own_descriptors
 
 from tests.authoring.subjects import subject
-from tests.support import packages
-
-
-@pytest.fixture(scope="session")
-def one_package(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """An import folder with one package, and beside it a home that has read it."""
-    folder = tmp_path_factory.mktemp("one")
-    packages.install(folder / "site", packages.ability_package("dice", summary="Roll dice."))
-    with pytest.MonkeyPatch.context() as patch:
-        patch.syspath_prepend(str(folder / "site"))
-        with Host.open(folder / "home") as host:
-            host.upkeep.refresh(None)
-    return folder
 
 
 @pytest.fixture
-def built(one_package: Path, home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The catalogue of a host with one package, as a file."""
-    monkeypatch.syspath_prepend(str(one_package / "site"))
-    shutil.copytree(one_package / "home", home)
+def built(read_home: Path, tmp_path: Path) -> Path:
+    """The catalogue of a host with two packages, as a file."""
     with Host.open() as host:
         return written(tmp_path / "catalogue.json", ours(host))
 

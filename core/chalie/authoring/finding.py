@@ -11,6 +11,7 @@ from attrs import frozen
 
 from ..catalogue.descriptor import Descriptor
 from ..gate.display import escaped
+from ..names import is_server
 
 __all__ = ["PAGE", "Finding", "Rule", "Severity", "Subject", "rule"]
 
@@ -18,7 +19,6 @@ Severity = Literal["error", "warning"]
 
 #: the page that explains every rule; a rule's id is its anchor.
 PAGE: Final = "docs/lint-rules.md"
-_FOREIGN_DIST: Final = "mcp:"
 _FOREIGN_NAME: Final = "_mcp_"
 
 
@@ -86,7 +86,7 @@ class Subject:
     def foreign(self) -> bool:
         """Whether it is a tool of an outside MCP server, which keeps its names."""
         item = self.descriptor
-        return item.dist.startswith(_FOREIGN_DIST) or item.name.startswith(_FOREIGN_NAME)
+        return is_server(item.dist) or item.name.startswith(_FOREIGN_NAME)
 
 
 @frozen
