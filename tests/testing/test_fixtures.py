@@ -43,14 +43,17 @@ ECHO = packages.ability_package(
 )
 
 
-@pytest.fixture
-def echo(site: Path) -> None:
-    packages.install(site, ECHO)
+@pytest.fixture(scope="module")
+def echo(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """An import folder with the tool, the same for all tests: its catalogue is built once."""
+    folder = tmp_path_factory.mktemp("echo")
+    packages.install(folder, ECHO)
+    return folder
 
 
-@pytest.fixture
-def host(echo: None, host: Host) -> Host:
-    return host
+@pytest.fixture(autouse=True)
+def with_echo(echo: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.syspath_prepend(str(echo))
 
 
 def test_a_call_goes_down_the_whole_road_and_comes_back_taken_apart(

@@ -27,7 +27,7 @@ __all__ = ["IMPORT_LIMIT_S", "Bench", "Called", "Fault"]
 #: seconds of processor time that the import of a package may take.
 IMPORT_LIMIT_S: Final = 0.1
 #: imports that are timed before one is taken for slow: the quickest counts.
-_TIMED: Final = 4
+_TIMED: Final = 3
 #: seconds that a process may be silent: longer than any call may take.
 _SILENCE_S: Final = 60.0
 
