@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING, Any, Final
+from collections.abc import Iterable, Iterator, Mapping
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from attrs import frozen
 
@@ -13,6 +13,7 @@ from .. import names, schema
 from ..calls import SideEffect
 from ..catalogue.descriptor import Descriptor
 from ..envelope import render
+from ..errors import NameRefused
 from ..names import OWN_DIST
 from ..result import ToolResult
 
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
 
     from ..dispatch.state import TurnState
 
-__all__ = ["CALL_TOOL", "Offer", "definitions", "hints", "offered", "worst_hints"]
+__all__ = ["CALL_TOOL", "Kept", "Offer", "definitions", "hints", "mark", "name_of", "offered", "worst_hints"]
 
 #: the door to every tool, for clients whose list of tools stays as it is.
 CALL_TOOL: Final = "call_tool"
@@ -29,6 +30,7 @@ CALL_TOOL: Final = "call_tool"
 #: bytes of a tool's entry, and of all definitions beside a search's answer.
 _LARGEST: Final = 256 * 1024
 _LARGEST_ANSWER: Final = 96 * 1024
+_MOST_KEPT: Final = 4096
 _NAME: Final = re.compile(r"[A-Za-z0-9_-]{1,64}")
 
 _CALL_TOOL: Final[dict[str, Any]] = {
@@ -64,6 +66,10 @@ _HINTS: Final[Mapping[SideEffect, dict[str, bool]]] = {
 }
 
 
+#: (name, distribution, descriptor's hash, whether background calls are offered) -> the entry.
+Kept: TypeAlias = "dict[tuple[str, str, str, bool], Tool]"
+
+
 @frozen
 class Offer:
     """A listing.
@@ -79,26 +85,67 @@ class Offer:
     mark: int
 
 
-def offered(state: TurnState) -> Offer:
-    """Return what can be called in a turn, each tool looked at singly: a bad one costs nobody but itself."""
+def offered(state: TurnState, found: Iterable[Descriptor] = (), kept: Kept | None = None) -> Offer:
+    """Return what can be called in a turn, each tool looked at singly: a bad one costs nobody but itself.
+
+    Args:
+        state: the turn's; its pinned and active tools are listed.
+        found: what was found before, in other turns of the same client.
+        kept: entries made before: a client reads its list after each search, and most of it is as it was.
+    """
+    kept = {} if kept is None else kept
     tools: list[Tool] = []
     left_out: dict[str, str] = {}
+    named = list(_named(state, found))
     seen = {CALL_TOOL}
-    marks: list[tuple[str, str]] = []
-    # the host's own stand first, whatever was found: what a client has in its prompt stays as it was
-    for exposed, descriptor in sorted(state.tools().items(), key=lambda item: item[1].dist != OWN_DIST):
+    for name, exposed, descriptor in named:
         try:
-            name = _name(state, exposed, descriptor)
-            if name in seen:
-                raise ValueError("another tool of the list has that name")
-            tools.append(_tool(definition(name, descriptor, state.channel.background)))
+            if name is None or name in seen:
+                raise ValueError("its name cannot be sent, or another tool of the list has it")
+            tools.append(_entry(name, descriptor, state.channel.background, kept))
         except Exception as error:
             left_out[exposed] = " ".join(str(error).split())[:300] or type(error).__name__
             continue
         seen.add(name)
-        marks.append((name, descriptor.hash))
     tools.append(_tool(_CALL_TOOL))
-    return Offer(tuple(tools), left_out, hash(tuple(marks)))
+    return Offer(tuple(tools), left_out, _mark(named))
+
+
+def mark(state: TurnState, found: Iterable[Descriptor] = ()) -> int:
+    """Return what `offered` would mark its listing with, without making it."""
+    return _mark(_named(state, found))
+
+
+def _mark(named: Iterable[tuple[str | None, str, Descriptor]]) -> int:
+    return hash(tuple((name, descriptor.hash) for name, _, descriptor in named))
+
+
+def _named(state: TurnState, found: Iterable[Descriptor]) -> Iterator[tuple[str | None, str, Descriptor]]:
+    """Yield (what a client calls it by, the turn's name, tool), the host's own first, whatever was found.
+
+    What a client has in its prompt then stays as it was.
+    """
+    held = state.tools()
+    keys = {descriptor.key for descriptor in held.values()}
+    later = {state.snapshot.exposed(each): each for each in found if each.key not in keys}
+    for exposed, descriptor in sorted(
+        [*held.items(), *later.items()], key=lambda item: item[1].dist != OWN_DIST
+    ):
+        try:
+            yield called(state, exposed, descriptor), exposed, descriptor
+        except NameRefused:
+            yield None, exposed, descriptor
+
+
+def called(state: TurnState, exposed: str, descriptor: Descriptor) -> str:
+    """Return what a client calls a tool by: a name every model API takes, and never the door's own."""
+    name = names.alias(exposed)
+    return names.alias(state.snapshot.qualified(descriptor)) if name == CALL_TOOL else name
+
+
+def name_of(state: TurnState, descriptor: Descriptor) -> str:
+    """Return what a client calls a tool of a turn by."""
+    return called(state, state.holds(descriptor.key) or state.snapshot.exposed(descriptor), descriptor)
 
 
 def definition(name: str, descriptor: Descriptor, background: bool) -> dict[str, Any]:
@@ -128,7 +175,7 @@ def worst_hints(descriptor: Descriptor) -> dict[str, Any]:
 def hints(state: TurnState, descriptors: Iterable[Descriptor]) -> dict[str, Any]:
     """Return name -> what a client gates a tool by, for the `_meta` of an answer."""
     return {
-        _name(state, state.holds(each.key) or state.snapshot.exposed(each), each): {
+        name_of(state, each): {
             "annotations": worst_hints(each),
             **_facts(each),
         }
@@ -145,7 +192,7 @@ def definitions(state: TurnState, found: Iterable[Descriptor]) -> str | None:
     more: list[str] = []
     room = _LARGEST_ANSWER
     for descriptor in found:
-        name = _name(state, state.holds(descriptor.key) or state.snapshot.exposed(descriptor), descriptor)
+        name = name_of(state, descriptor)
         entry = definition(name, descriptor, state.channel.background)
         entry.pop("_meta")
         size = len(json.dumps(entry, ensure_ascii=False))
@@ -169,10 +216,20 @@ def _facts(descriptor: Descriptor) -> dict[str, Any]:
     }
 
 
-def _name(state: TurnState, exposed: str, descriptor: Descriptor) -> str:
-    """Return what a client calls a tool by: a name every model API takes, and never the door's own."""
-    name = names.alias(exposed)
-    return names.alias(state.snapshot.qualified(descriptor)) if name == CALL_TOOL else name
+def _entry(name: str, descriptor: Descriptor, background: bool, kept: Kept) -> Tool:
+    """Return a tool's entry in the SDK's form.
+
+    Raises:
+        ValueError: as `_tool`.
+    """
+    key = (name, descriptor.dist, descriptor.hash, background)
+    entry = kept.get(key)
+    if entry is None:
+        entry = _tool(definition(name, descriptor, background))
+        if len(kept) >= _MOST_KEPT:
+            kept.clear()
+        kept[key] = entry
+    return entry
 
 
 def _tool(entry: Mapping[str, Any]) -> Tool:

@@ -16,7 +16,7 @@ from ..ledger.hold import OPEN
 from ..names import OWN_DIST
 from ..result import ToolResult
 from .answers import Progressing, answered, refused
-from .offer import CALL_TOOL, offered
+from .offer import CALL_TOOL, mark, name_of, offered
 from .questions import ANSWER, AskedAtClient, AskedByRequest, can_ask, form
 from .sessions import Listens, Session, Sessions
 from .states import States
@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from ..dispatch.state import TurnState
     from ..ledger.hold import Hold
     from .doors import Caller, Exchange, Turns
+    from .offer import Kept, Offer
 
     Context = ServerRequestContext[Any, Any]
 
@@ -76,6 +77,7 @@ class ToolServer:
         self._sessions = Sessions()
         self._states = States(host.ledger)
         self._openers = ThreadPoolExecutor(_OPENERS, thread_name_prefix="chalie-mcp-turn")
+        self._kept: Kept = {}
         self._process = secrets.token_hex(8)
 
     def build(self) -> Server[Any]:
@@ -145,8 +147,7 @@ class ToolServer:
 
         caller = self._caller(context)
         session = self._session(context, caller)
-        turn = await self._in_thread(partial(self._open, caller, session, None))
-        offer = offered(turn.state)
+        offer = await self._in_thread(partial(self._offer, caller, session))
         if session is not None:
             session.told = offer.mark
             session.peer = context.session
@@ -171,15 +172,19 @@ class ToolServer:
         approver = self._approver(context, caller, params, hold)
         progress = Progressing(context, asyncio.get_running_loop())
         conversation = None if hold is None else hold.conversation
-        turn = await self._in_thread(
-            partial(self._open, caller, session, approver, conversation=conversation, progress=progress)
+        turn, waits = await self._in_thread(
+            partial(self._begin, caller, session, approver, conversation=conversation, progress=progress)
         )
         if hold is not None and hold.state not in OPEN:
             text = render(name[:128], _settled(hold))
             return refused(text, await self._in_thread(partial(self._inbox, turn.state)))
+        state = turn.state
+        if session is not None:
+            for each in session.found(state.snapshot, name):
+                state.activate(each)
         if by_door or session is None:
-            _let_in(turn.state, name)
-        active = set(turn.state.active)
+            _let_in(state, name)
+        active = set(state.active)
         try:
             text = await turn.acall(name, arguments)
         except asyncio.CancelledError:
@@ -195,13 +200,11 @@ class ToolServer:
         ):
             return await self._in_thread(partial(self._question, approver, caller))
         found = [
-            each
-            for exposed, each in turn.state.active.items()
-            if exposed not in active and each.dist != OWN_DIST
+            each for exposed, each in state.active.items() if exposed not in active and each.dist != OWN_DIST
         ]
-        if session is not None and found and session.find(found, turn.state.snapshot):
-            await self._tell(session, turn.state, context)
-        late = await self._in_thread(partial(self._inbox, turn.state)) if turn.state.conversation else ()
+        if session is not None and found and session.find({name_of(state, each): each for each in found}):
+            await self._tell(session, state, context)
+        late = await self._in_thread(partial(self._inbox, state)) if waits else ()
         return answered(turn, text, found, late)
 
     async def _listen(
@@ -214,8 +217,7 @@ class ToolServer:
         if session.listens is None:
             session.listens = Listens()
         if session.told is None:
-            turn = await self._in_thread(partial(self._open, caller, session, None))
-            session.told = offered(turn.state).mark
+            session.told = (await self._in_thread(partial(self._offer, caller, session))).mark
         return await session.listens.handler(context, params)
 
     # turns
@@ -223,6 +225,16 @@ class ToolServer:
     async def _in_thread(self, work: Callable[[], _T]) -> _T:
         """Run what may wait for the disk on a thread, so that other requests and pings go on."""
         return await asyncio.get_running_loop().run_in_executor(self._openers, work)
+
+    def _begin(
+        self, caller: Caller, session: Session | None, approver: Approver | None, **more: Any
+    ) -> tuple[Exchange, bool]:
+        """Open the turn of one call; tell also whether something waits in its conversation's inbox."""
+        turn = self._open(caller, session, approver, **more)
+        state = turn.state
+        if state.conversation is None:
+            return turn, False
+        return turn, bool(self._host.ledger.inbox.peek(state.principal, state.conversation))
 
     def _open(
         self,
@@ -233,7 +245,7 @@ class ToolServer:
         conversation: str | None = None,
         progress: Progressing | None = None,
     ) -> Exchange:
-        """Open the turn of one request, with everything active that its session found."""
+        """Open the turn of one request; what its session found is made active when it is called."""
         if conversation is None and session is not None:
             conversation = session.conversation
         if conversation is None and isinstance(approver, AskedByRequest):
@@ -243,7 +255,6 @@ class ToolServer:
             caller.channel,
             principal=caller.principal,
             conversation=conversation,
-            active=session.found if session is not None else (),
             approver=approver,
             progress=progress,
             permissions=caller.permissions,
@@ -251,6 +262,11 @@ class ToolServer:
         if turn.state.reader is not None:
             turn.state.activate(turn.state.reader)
         return turn
+
+    def _offer(self, caller: Caller, session: Session | None) -> Offer:
+        state = self._open(caller, session, None).state
+        found = () if session is None else session.found(state.snapshot)
+        return offered(state, found, self._kept)
 
     def _session(self, context: Context, caller: Caller) -> Session | None:
         """Return what is kept for a request's client; None where it does not say which conversation it is.
@@ -279,10 +295,10 @@ class ToolServer:
 
     async def _tell(self, session: Session, state: TurnState, context: Context | None = None) -> None:
         """Tell a client that its list of tools is another one, where it is."""
-        mark = offered(state).mark
-        if session.told == mark:
+        now = mark(state, session.found(state.snapshot))
+        if session.told == now:
             return
-        session.told = mark
+        session.told = now
         if session.listens is not None:
             await session.listens.changed()
         if context is not None and not context.protocol_version.startswith(_MODERN):

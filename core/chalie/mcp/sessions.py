@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 import time
 from collections import OrderedDict
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
@@ -23,7 +23,7 @@ __all__ = ["Session", "Sessions"]
 MOST: Final = 2000
 IDLE_S: Final = 1800.0
 #: found tools of one session that stay in its list; of more, those found longest ago leave it.
-MOST_FOUND: Final = 256
+MOST_FOUND: Final = 100
 
 
 class Session:
@@ -49,23 +49,33 @@ class Session:
         self._found: OrderedDict[Key, str] = OrderedDict()
         self._lock = threading.Lock()
 
-    def find(self, descriptors: Iterable[Descriptor], snapshot: Snapshot) -> bool:
-        """Keep found tools; return whether any of them was not there before."""
+    def find(self, names: Mapping[str, Descriptor]) -> bool:
+        """Keep found tools; return whether any of them was not there before.
+
+        Args:
+            names: name that the client calls it by -> tool.
+        """
         new = False
         with self._lock:
-            for each in descriptors:
+            for name, each in names.items():
                 new = new or each.key not in self._found
-                self._found[each.key] = snapshot.qualified(each)
+                self._found[each.key] = name
                 self._found.move_to_end(each.key)
             while len(self._found) > MOST_FOUND:
                 self._found.popitem(last=False)
         return new
 
-    @property
-    def found(self) -> tuple[str, ...]:
-        """The qualified names of what was found, oldest first."""
+    def found(self, snapshot: Snapshot, called: str | None = None) -> list[Descriptor]:
+        """Return the found tools that are there now, those found first first.
+
+        Args:
+            snapshot: what is installed.
+            called: only the one that the client calls so; all where left out.
+        """
         with self._lock:
-            return tuple(self._found.values())
+            keys = [key for key, name in self._found.items() if called in (None, name)]
+        there = (snapshot.get(*key) for key in keys if snapshot.state(key[0]) == "ready")
+        return [each for each in there if each is not None]
 
 
 class Listens:

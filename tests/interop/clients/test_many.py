@@ -83,6 +83,6 @@ async def test_a_session_that_is_never_ended_costs_no_more_than_the_next(
         caller = Caller("c", "c", "external_agent", "ada")
         found = [descriptor for _, descriptor in host.snapshot.abilities()]
         for number in range(MOST + 100):
-            sessions.of(("session", number), caller, None).find(found, host.snapshot)
+            sessions.of(("session", number), caller, None).find({each.name: each for each in found})
         assert len(sessions) == MOST
-        assert all(len(session.found) <= MOST_FOUND for session in sessions.all())
+        assert all(len(session.found(host.snapshot)) <= MOST_FOUND for session in sessions.all())
