@@ -140,12 +140,13 @@ def named_wheels() -> list[tuple[str, Path]]:
 INTEROP = {
     "servers": (),
     "clients": ("fastmcp>=4,<5",),
+    "frameworks": (*group("frameworks"), *(f"-eplugins/{name}" for name in EMBEDDING)),
 }
 
 
 @nox.session
 def interop(session: nox.Session) -> None:
-    """Try the host with MCP servers and clients that others wrote: `nox -s interop -- servers`.
+    """Try the host with MCP servers, clients and frameworks that others wrote: `nox -s interop -- servers`.
 
     Needs node, npm and git on the path, and the package registries; what it fetches is kept in build/.
     """
@@ -157,6 +158,8 @@ def interop(session: nox.Session) -> None:
     session.install(*HOST, *group("test"), *(each for part in parts for each in INTEROP[part]))
     unset(session)
     session.run("pytest", *(f"tests/interop/{part}" for part in parts), *more)
+    if "frameworks" in parts:  # what embeds the host has types only where its framework is
+        session.run("mypy", *(f"plugins/{name}/src" for name in EMBEDDING), "tests/interop/frameworks")
 
 
 @nox.session
