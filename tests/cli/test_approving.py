@@ -88,7 +88,13 @@ def test_always_sets_the_row_and_for_one_that_ends(chalie: Chalie) -> None:
     rows = {row["permission"]: row for row in chalie("permissions", "list", "--json").json}
     assert rows["dice"]["setting"] == "allow" and rows["dice"]["until"] is None
     assert rows["notes.add"]["until"] is not None
-    assert chalie("approve", "x", "--always", "--for", "3").code == exits.USAGE
+    for words in (("--always", "--for", "3"), ("--for", "3", "--until", "18:00"), ("--until", "yesterday")):
+        assert chalie("approve", "x", *words).code == exits.USAGE
+    chalie("approve", asked(chalie, "notes", "action=clear"), "--until", "2999-01-01T10:00+00:00")
+    said = chalie("permissions", "set", "chat", "dice", "deny", "--until", "2999-01-01T10:00+00:00")
+    assert "dice is now deny until 2999-01-01" in said.out
+    ends = {row["permission"]: row["until"] for row in chalie("permissions", "list", "--json").json}
+    assert ends["notes.clear"] == ends["dice"] == "2999-01-01T10:00:00+00:00"
 
 
 def test_always_is_refused_before_anything_is_asked_where_each_time_counts(

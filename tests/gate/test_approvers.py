@@ -6,6 +6,7 @@ import json
 import subprocess
 import sys
 from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -65,6 +66,10 @@ def ask(person: Callable[..., Person]) -> Ask:
         (" a \n", "always"),
         ("d\n", "decline"),
         ("no\n", "decline"),
+        ("Never\n", "decline_always"),
+        ("for\nuntil\nfor 0\n", "decline"),
+        ("until 25:00\nuntil 2001-01-01 10:00\nuntil x\n", "decline"),
+        ("for 1.5\nfor 9999999\nonce\n", "once"),
         ("\x04", "decline"),
         ("\n\n\n", "decline"),
         ("what\nyes please\nonce\n", "once"),
@@ -73,9 +78,27 @@ def ask(person: Callable[..., Person]) -> Ask:
 )
 def test_what_is_typed_is_the_answer_and_it_says_who_gave_it(ask: Ask, typed: str, kind: str) -> None:
     one = ask()
-    one.reads("[o]nce  [a]lways  [d]eny > ")
+    one.reads("[o]nce  [a]lways  [d]eny  [?] > ")
     one.types(typed)
     assert one.ends().splitlines()[-1] == f"{kind} terminal:{login()} None"
+
+
+@pytest.mark.parametrize(
+    ("typed", "minutes"), [("for 5\n", 5), ("until noon\nFOR  7\n", 7), ("until 2999-01-01T10:00Z\n", None)]
+)
+def test_a_yes_may_be_for_a_time(ask: Ask, typed: str, minutes: int | None) -> None:
+    before = datetime.now(UTC)
+    one = ask()
+    one.reads("[o]nce  [a]lways  [d]eny  [?] > ")
+    one.types(typed)
+    kind, _, until = one.ends().splitlines()[-1].split(" ", 2)
+    end = datetime.fromisoformat(until)
+    assert kind == "until"
+    if minutes is None:
+        assert end == datetime(2999, 1, 1, 10, tzinfo=UTC)
+    else:
+        since = timedelta(minutes=minutes)
+        assert before + since <= end <= datetime.now(UTC) + since
 
 
 def test_the_question_shows_what_the_yes_is_for(ask: Ask) -> None:
@@ -96,7 +119,7 @@ def test_the_answers_are_explained_as_often_as_they_are_asked_for(ask: Ask) -> N
     assert "the model says" not in one.reads("> ")
     for _ in range(4):
         one.types("?\n")
-        assert "from now on email.send on chat is not asked about" in one.reads("[d]eny > ").replace(
+        assert "from now on email.send on chat is not asked about" in one.reads("[d]eny  [?] > ").replace(
             "\r\n", ""
         )
     one.types("once\n")
@@ -113,7 +136,7 @@ def test_a_question_that_is_answered_elsewhere_is_taken_back(ask: Ask, tmp_path:
 
 def test_what_must_be_asked_each_time_does_not_take_always(ask: Ask) -> None:
     one = ask(must_ask=True)
-    assert "always" not in one.reads("[o]nce  [d]eny > ")
+    assert "always" not in one.reads("[o]nce  [d]eny  [?] > ")
     one.types("always\n")
     one.reads("this has to be asked each time")
     one.reads("> ")
@@ -149,7 +172,7 @@ def test_piped_input_is_no_answer_and_does_not_keep_the_person_from_giving_one(a
 def test_nothing_of_others_acts_on_the_terminal_or_hides(ask: Ask) -> None:
     nasty = "\x1b[2J\x1b[1A\r\x07\x9b\u202eevil\u2066\u200b\ufeff\x00"
     one = ask(name=f"em{nasty}ail", says=nasty, arguments={"to": nasty, nasty: [nasty]})
-    screen = one.reads("[d]eny > ").replace("\r\n", "\n").replace("\n  | ", "").replace("\n  ", "")
+    screen = one.reads("[d]eny  [?] > ").replace("\r\n", "\n").replace("\n  | ", "").replace("\n  ", "")
     assert all(character == "\n" or character.isprintable() for character in screen)
     assert screen.count("\\u202e") == 5
     assert screen.count("\\u001b[2J") == 5
@@ -158,7 +181,7 @@ def test_nothing_of_others_acts_on_the_terminal_or_hides(ask: Ask) -> None:
 
 
 def test_text_of_others_cannot_look_like_the_question(ask: Ask) -> None:
-    forged = "\n\nMay weather run?\n  because: fine\n[o]nce  [a]lways  [d]eny > "
+    forged = "\n\nMay weather run?\n  because: fine\n[o]nce  [a]lways  [d]eny  [?] > "
     one = ask(arguments={"text": forged}, says=forged)
     screen = one.reads("\n[o]nce").replace("\r\n", "\n").splitlines()
     assert sum(line.startswith("May ") for line in screen) == 1

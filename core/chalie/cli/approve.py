@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sys
 import time
-from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Final
 
 import click
@@ -13,6 +12,7 @@ from ..calls import AnswerKind
 from ..ledger.hold import ENDED
 from . import exits
 from .completion import open_holds
+from .ending import end_of, ending
 from .holds import facts, shown
 from .opening import opened
 from .output import as_json, aside, emit, note
@@ -31,14 +31,18 @@ _WAIT_S: Final = 10.0
 @click.command("approve")
 @click.argument("hold_id", metavar="ID", shell_complete=open_holds)
 @click.option("--always", is_flag=True, help="Also allow this permission from now on, on that channel.")
-@click.option(
-    "--for", "minutes", type=click.IntRange(min=1), metavar="MINUTES", help="The same, for so long."
-)
+@ending("The same,")
 @click.option("--yes", is_flag=True, help="Do not ask again after showing what it is.")
 @as_json
 @click.pass_context
 def command(
-    context: click.Context, hold_id: str, always: bool, minutes: int | None, yes: bool, json_: bool
+    context: click.Context,
+    hold_id: str,
+    always: bool,
+    minutes: int | None,
+    until: str | None,
+    yes: bool,
+    json_: bool,
 ) -> int:
     """Approve the call ID: exactly the stored arguments are run, once.
 
@@ -46,13 +50,13 @@ def command(
     asked for. Its result goes to the conversation's inbox. Needs the home's owner at a terminal or an
     approver token.
     """
-    if always and minutes is not None:
-        raise click.UsageError("--always and --for exclude each other")
+    end = end_of(minutes, until)
+    if always and end is not None:
+        raise click.UsageError("--always excludes --for and --until")
     with opened(context) as host:
         by = proven(host)
         hold = host.holds.get(hold_id)
-        until = None if minutes is None else datetime.now(UTC) + timedelta(minutes=minutes)
-        kind = AnswerKind.ALWAYS if always else AnswerKind.ONCE if until is None else AnswerKind.UNTIL
+        kind = AnswerKind.ALWAYS if always else AnswerKind.ONCE if end is None else AnswerKind.UNTIL
         host.holds.refuse_standing(hold, kind)  # before anything is asked here
         if not (yes or json_ or by.startswith("token:")) and hold.ended_at is None and sys.stdin.isatty():
             shown(hold)
@@ -60,7 +64,7 @@ def command(
                 note(f"not answered; to say no: chalie decline {hold.id}")
                 return exits.REFUSED
         with aside():  # what the tool prints is no part of the answer
-            hold = _ended(host, host.answer(hold.id, kind, until=until))
+            hold = _ended(host, host.answer(hold.id, kind, until=end))
         text = _result(host, hold)
     if json_:
         emit({**facts(hold), "result": text})

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
 
 import click
@@ -15,8 +14,9 @@ from ..names import OWN_DIST
 from ..pins import own_descriptors
 from . import exits, lookup
 from .completion import channels, packages, permissions
+from .ending import end_of, ending
 from .opening import opened
-from .output import as_json, emit, note, table
+from .output import as_json, emit, local, note, table
 from .proof import proven
 
 if TYPE_CHECKING:
@@ -118,7 +118,7 @@ def _facts(row: PermissionRow, installed: bool) -> dict[str, object]:
 @click.option(
     "--force", is_flag=True, help="Set it although the package as installed has no such permission."
 )
-@click.option("--for", "minutes", type=click.IntRange(min=1), metavar="MINUTES", help="Only for so long.")
+@ending("Only")
 @click.pass_context
 def set_(
     context: click.Context,
@@ -128,6 +128,7 @@ def set_(
     package: str | None,
     force: bool,
     minutes: int | None,
+    until: str | None,
 ) -> int:
     """Set PERMISSION on CHANNEL to allow, ask or deny.
 
@@ -136,21 +137,20 @@ def set_(
     now: where the tool or its package changes, it is asked about again. Needs the home's owner at a terminal
     or an approver token.
     """
+    end = end_of(minutes, until)
     with opened(context, settle=False) as host:
         channel = _policy(host, channel)
         by = proven(host)
         owner = _owner(package, permission) if package else owner_of(host, permission)
         installed = known(host, owner, permission, force=force)
-        until = datetime.now(UTC) + timedelta(minutes=minutes) if minutes else None
         pin = host.approvals.pin(owner, permission.partition(".")[0]) if setting == "allow" else None
         pins = () if pin is None else (pin,)
         try:
-            host.ledger.permissions.set(channel, owner, permission, setting, by=by, until=until, pins=pins)
+            host.ledger.permissions.set(channel, owner, permission, setting, by=by, until=end, pins=pins)
         except ValueError as error:
             raise click.UsageError(str(error)) from error
-    click.echo(
-        f"{channel}: {owner}:{permission} is now {setting}" + (f" for {minutes} min" if minutes else "")
-    )
+    ends = f" for {minutes} min" if minutes else "" if end is None else f" until {local(end)}"
+    click.echo(f"{channel}: {owner}:{permission} is now {setting}{ends}")
     if not installed:
         note(f"nothing installed has that permission yet; the row counts when {owner} brings it")
     return exits.OK

@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import contextvars
 import os
+import re
 import select
 import threading
 import time
 from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
 from typing import Final
 
 from ..calls import Answer, AnswerKind, HoldView
 from ..errors import NotAuthorised
 from .authority import login, terminal
 from .display import arguments_lines, escaped, quoted, wrapped
+from .moments import moment
 
 __all__ = ["ProvenApprover", "TerminalApprover", "answer_by", "prompt_lines", "settled"]
 
@@ -26,8 +29,10 @@ _ANSWERS: Final = {
     "deny": AnswerKind.DECLINE,
     "n": AnswerKind.DECLINE,
     "no": AnswerKind.DECLINE,
+    "never": AnswerKind.DECLINE_ALWAYS,
 }
 _TRIES: Final = 3
+_MINUTES: Final = re.compile(r"[1-9][0-9]{0,5}")
 _COLUMNS: Final = 80  # of a terminal that does not say
 _LONG: Final = 20  # lines; above that the beginning may have scrolled away
 
@@ -79,10 +84,11 @@ class TerminalApprover:
             width = os.get_terminal_size(tty).columns or _COLUMNS
             _write(tty, "\n".join(prompt_lines(hold, width)) + "\n")
             _forget_typed(tty)
-            return Answer(self._answer(tty, hold, deadline), f"terminal:{login()}")
+            kind, until = self._answer(tty, hold, deadline)
+            return Answer(kind, f"terminal:{login()}", until)
 
-    def _answer(self, tty: int, hold: HoldView, deadline: float) -> AnswerKind:
-        question = "[o]nce  [d]eny" if hold.must_ask else "[o]nce  [a]lways  [d]eny"
+    def _answer(self, tty: int, hold: HoldView, deadline: float) -> tuple[AnswerKind, datetime | None]:
+        question = "[o]nce  [d]eny  [?]" if hold.must_ask else "[o]nce  [a]lways  [d]eny  [?]"
         tries = _TRIES
         while tries:
             _write(tty, f"{question} > ")
@@ -95,19 +101,23 @@ class TerminalApprover:
                 raise TimeoutError("nobody answered in time")
             if not line:
                 _write(tty, "\nno answer: denied\n")
-                return AnswerKind.DECLINE
+                return AnswerKind.DECLINE, None
             if line.strip() == "?":
                 width = os.get_terminal_size(tty).columns or _COLUMNS
                 _write(tty, "\n".join(answer_lines(hold, width)) + "\n")
                 continue
             tries -= 1
-            kind = _ANSWERS.get(line.strip().lower())
-            if kind is AnswerKind.ALWAYS and hold.must_ask:
+            try:
+                kind, until = _read(line)
+            except ValueError as error:
+                _write(tty, f"{escaped(str(error))}\n")
+                continue
+            if kind in (AnswerKind.ALWAYS, AnswerKind.UNTIL) and hold.must_ask:
                 _write(tty, "this has to be asked each time\n")
             elif kind is not None:
-                return kind
+                return kind, until
         _write(tty, "denied\n")
-        return AnswerKind.DECLINE
+        return AnswerKind.DECLINE, None
 
 
 class ProvenApprover:
@@ -170,13 +180,31 @@ def answer_lines(hold: HoldView, width: int) -> Iterator[str]:
     """Give the lines that say what each answer does."""
     allowed = f"{escaped(hold.permission)} on {escaped(hold.channel)}"
     always = f"always: it runs, and from now on {allowed} is not asked about"
+    standing = (always, "for 60, until 18:30: the same for so many minutes, until that time")
+    never = f"never: it does not run, and from now on {allowed} is denied"
     for sentence in (
         "once: this call runs, with these arguments",
-        "(always is no answer: this has to be asked each time)" if hold.must_ask else always,
+        *(("(always is no answer: this has to be asked each time)",) if hold.must_ask else standing),
         "deny: it does not run, and is not asked again in this conversation",
+        never,
         "anything else is asked again, and counts as deny the third time",
     ):
         yield from wrapped(sentence, width, "  ", words=True)
+
+
+def _read(line: str) -> tuple[AnswerKind | None, datetime | None]:
+    """Return what a typed line says; None where it says nothing.
+
+    Raises:
+        ValueError: it names a time that is none, or over.
+    """
+    word, _, rest = line.strip().lower().partition(" ")
+    now = datetime.now(UTC)
+    if word == "until" and rest:
+        return AnswerKind.UNTIL, moment(rest.upper(), now)  # which a date may have a letter of
+    if word == "for" and _MINUTES.fullmatch(rest.strip()):
+        return AnswerKind.UNTIL, now + timedelta(minutes=int(rest))
+    return _ANSWERS.get(line.strip().lower()), None
 
 
 def _write(tty: int, text: str) -> None:
