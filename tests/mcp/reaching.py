@@ -14,7 +14,7 @@ from chalie import Host
 from chalie.envelope import Frame, parse
 from chalie.mcp.client import Client
 
-from tests.mcp.stored import configure
+from tests.mcp.stored import built, configure
 
 HERE = Path(__file__).parent
 QUERY = {"type": "object", "properties": {"text": {"type": "string"}}}
@@ -45,6 +45,7 @@ def hosted(home: Path, **servers: Any) -> Iterator[Host]:
     with client(home) as first:
         for error in first.ask().values():
             assert error is None, error
+    built(home)
     with Host.open(home) as host:
         allow_all(host)
         yield host

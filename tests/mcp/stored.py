@@ -7,7 +7,9 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
+from chalie.build import build
 from chalie.catalogue.servers import Availability, Listing, note_availability, store_listing
+from chalie.config import Config
 
 
 def tool(name: str = "search", description: str = "Search the web.", **more: Any) -> dict[str, Any]:
@@ -28,7 +30,13 @@ def listed(home: Path, slug: str, tools: Iterable[Any], **facts: Any) -> None:
 
 
 def known(home: Path, **servers: Iterable[Any]) -> None:
-    """Configure servers by slug, each with the tools it last listed."""
+    """Configure servers by slug, each with the tools it last listed, and have the catalogue hold them."""
     configure(home, {slug: {"command": f"{slug}-server"} for slug in servers})
     for slug, tools in servers.items():
         listed(home, slug, tools)
+    built(home)
+
+
+def built(home: Path) -> None:
+    """Bring the catalogue up to date in this process, which saves starting another one for it."""
+    build(Config.load(home), quiet_s=0.0)

@@ -9,6 +9,7 @@ import signal
 import sys
 import threading
 from collections.abc import Iterator
+from importlib.metadata import PackageNotFoundError
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +20,7 @@ from chalie.envelope import parse
 from chalie.errors import ChalieError
 from chalie.mcp import sdk
 
-from tests.mcp.reaching import HERE, call, client, eventually, hosted, raw, received, tools
+from tests.mcp.reaching import HERE, allow_all, call, client, eventually, hosted, raw, received, tools
 from tests.mcp.stored import configure
 
 
@@ -146,29 +147,32 @@ def test_a_cursor_that_leads_nowhere_is_stopped_and_reported(
     assert why in known.problems[0][1]
 
 
+SILENT = [{"hang": "initialize"}, {"hang": "tools/list"}, {"slow": 30}]
+BROKEN = [
+    ({"crash": "initialize"}, "it ended with status 3; it said: boom: out of luck"),
+    ({"crash": "tools/list"}, "it ended with status 3"),
+    ({"endless": True}, "it does not speak MCP"),
+    ({"line": 33 * 1024 * 1024}, "a line of over"),
+]
+
+
 @pytest.mark.parametrize(
-    ("told", "why"),
-    [
-        ({"hang": "initialize"}, "no answer within 0.7 s"),
-        ({"hang": "tools/list"}, "no answer within 0.7 s"),
-        ({"slow": 30}, "no answer within 0.7 s"),
-        ({"crash": "initialize"}, "it ended with status 3; it said: boom: out of luck"),
-        ({"crash": "tools/list"}, "it ended with status 3"),
-        ({"endless": True}, "it does not speak MCP"),
-        ({"line": 33 * 1024 * 1024}, "a line of over"),
-    ],
+    ("limit", "cases"),
+    [(0.7, [(told, "no answer within 0.7 s") for told in SILENT]), (30.0, BROKEN)],
+    ids=["silent", "broken"],
 )
 def test_a_server_that_does_not_come_up_is_given_up_with_the_reason(
-    told: dict[str, Any], why: str, home: Path
+    limit: float, cases: list[tuple[dict[str, Any], str]], home: Path
 ) -> None:
-    configure(home, {"raw": {**raw(**told), "env": {"TOKEN": "s3cret-value"}}})
-    limit = 0.7 if "no answer" in why else 20.0
-    with client(home, connect_s=limit) as reaching, pytest.raises(ChalieError) as refused:
-        reaching.refresh("raw")
-    found = availability(home, "raw")
-    assert refused.value.code == "not-connected" and why in refused.value.message
-    assert found.reach == "not_connected" and why in found.reason
-    assert "s3cret" not in found.reason + refused.value.message
+    env = {"TOKEN": "s3cret-value"}
+    configure(home, {f"raw{at}": {**raw(**told), "env": env} for at, (told, _) in enumerate(cases)})
+    with client(home, connect_s=limit) as reaching:
+        refused = reaching.ask()
+    for at, (_, why) in enumerate(cases):
+        error, found = refused[f"raw{at}"], availability(home, f"raw{at}")
+        assert error is not None and error.code == "not-connected" and why in error.message
+        assert found.reach == "not_connected" and why in found.reason
+        assert "s3cret" not in found.reason + error.message
 
 
 def test_a_command_that_is_not_there_is_named(home: Path) -> None:
@@ -273,14 +277,32 @@ def test_an_entry_that_changed_is_not_called_under_the_old_one(home: Path) -> No
         assert frame.code == "not-ready" and "mcp.json changed" in frame.body
 
 
-def test_without_the_extra_one_clear_line_is_said(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    with hosted(home, raw=raw()) as host:
-        monkeypatch.setattr("importlib.metadata.version", lambda name: "1.28.0")
-        frame = call(host, "say", text="hi")
-        assert frame.code == "extra-missing" and "1.28.0" in frame.body
+def test_without_the_extra_one_clear_line_is_said(lab: Host, monkeypatch: pytest.MonkeyPatch) -> None:
+    def absent(name: str) -> str:
+        raise PackageNotFoundError(name)
+
+    for version, said in ((lambda name: "1.28.0", "1.28.0"), (absent, "MCP needs the extra")):
+        monkeypatch.setattr("importlib.metadata.version", version)
+        frame = call(lab, "echo", text="hi")
+        assert frame.code == "extra-missing" and said in frame.body
         assert "chalie[mcp]" in (frame.hint or "") + frame.body
-        with pytest.raises(ChalieError, match="from 2 up to 3"):
+        with pytest.raises(ChalieError, match=r"chalie\[mcp\]|from 2 up to 3"):
             sdk.require()
+
+
+def test_a_call_that_a_person_approves_runs_once_on_the_server(
+    lab: Host, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lab.ledger.permissions.set("chat", "mcp:lab", "_mcp_lab_echo", "ask", by="terminal:ada")
+    held = call(lab, "echo", text="with leave")
+    assert held.code == "approval-pending"
+    (hold,) = lab.holds.list()
+    assert (hold.dist, hold.name, hold.effect) == ("mcp:lab", "_mcp_lab_echo", "destructive")
+    token = lab.ledger.approvers.add("phone", by="test")
+    assert lab.answer(hold.id, token=token).state == "done"
+    (envelope,) = lab.inbox(None)
+    assert parse(envelope).body == "with leave"
+    allow_all(lab)
 
 
 def test_a_variable_that_is_not_set_is_named(home: Path) -> None:

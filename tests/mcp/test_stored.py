@@ -407,6 +407,7 @@ def test_a_server_never_read_is_a_line_of_the_doctor_and_hides_nobody_else(home:
         assert [problem.dist for problem in problems] == ["mcp:other"]
         assert problems[0].fix == "chalie mcp refresh other"
         assert names_of(search(host, "search")) == ["_mcp_web_search"]
+        assert search(host, "other")["not_found"] == [{"entry": "other", "reason": "unavailable"}]
 
 
 @pytest.mark.parametrize(

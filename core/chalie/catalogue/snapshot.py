@@ -216,7 +216,10 @@ class Snapshot:
             "SELECT e.dist, e.name FROM entries AS e JOIN distributions AS d ON d.name = e.dist"
             " WHERE e.grp='chalie.abilities' AND d.state <> 'ready'"
         )
+        servers = self._rows("SELECT name FROM distributions WHERE state <> 'ready' AND name LIKE 'mcp:%'")
         dists = {row[0] for row in owners} | {row[0] for row in entries if names.normal(row[1]) == normal}
+        # of a server that was never read nothing is known but its own name
+        dists |= {row[0] for row in servers if names.normal(row[0].removeprefix(names.SERVER)) == normal}
         found = (self.distribution(dist) for dist in sorted(dists))
         return tuple(row for row in found if row is not None)
 

@@ -12,6 +12,7 @@ import click
 from ..catalogue.installed import GROUPS
 from ..config import import_paths, normal_dist
 from ..errors import ChalieError
+from ..names import SERVER, is_server
 
 if TYPE_CHECKING:
     from ..catalogue.descriptor import Descriptor
@@ -88,6 +89,9 @@ def foreign_groups(dist: str) -> list[str]:
 def absent_package(host: Host, word: str) -> ChalieError:
     """Return what to say of a package that the catalogue does not hold: why, and the next step."""
     dist = normal_dist(word)
+    if is_server(dist):
+        slug = dist.removeprefix(SERVER)
+        return ChalieError(f"no server {slug} is configured", code="unknown-server", hint="chalie mcp list")
     if dist in disabled(host):
         return ChalieError(
             f"{dist} is disabled, so nothing of it is read",
