@@ -85,6 +85,19 @@ def _write(site: Path) -> None:
             return ToolResult.ok("done")
             """,
         },
+        "picture": {
+            "summary": "Draw a picture.",
+            "facts": {"side_effect": packages.READ},
+            "run": """
+            blocks = [
+                {"type": "image", "data": "aGk=", "mimeType": "image/png"},
+                {"type": "text", "text": "not framed"},
+                {"type": "image", "data": 7},
+                {"type": "audio", "data": "x" * 3_000_000, "mimeType": "audio/wav"},
+            ]
+            return ToolResult.ok("a picture", {"blocks": blocks})
+            """,
+        },
         "fail": {
             "summary": "Fail with an error of its own.",
             "facts": {"side_effect": packages.READ},
@@ -122,7 +135,7 @@ def _write(site: Path) -> None:
         packages.install(site, packages.ability_package(name, **source))
 
 
-ALLOWED = ("echo", "nap", "novel", "chatter", "steps", "fail", "call_tool", "hidden", "worker")
+ALLOWED = ("echo", "nap", "novel", "chatter", "steps", "picture", "fail", "call_tool", "hidden", "worker")
 
 
 def prepare(folder: Path) -> Served:

@@ -12,6 +12,7 @@ import pytest
 from attrs import evolve
 from chalie.calls import SideEffect
 from chalie.envelope import parse
+from chalie.mcp.answers import seen_blocks
 from chalie.mcp.offer import offered, worst_hints
 from mcp import Client
 from mcp.shared.exceptions import MCPError
@@ -336,3 +337,21 @@ async def test_what_goes_while_a_client_asks_for_nothing_is_told_to_it(
         await asyncio.wait_for(told.wait(), 20)
         watching.cancel()
         assert "late" not in await names(client)
+
+
+@era
+@pytest.mark.asyncio
+async def test_a_picture_is_handed_on_for_the_person_and_nothing_else_goes_past_the_frame(
+    server: Here, mode: Era
+) -> None:
+    async with Client(server.server, mode=mode) as client:
+        said = await client.call_tool("call_tool", {"name": "picture"})
+    text, picture = said.content
+    assert parse(text.text).body == "a picture"
+    assert (picture.type, picture.data, picture.mime_type) == ("image", "aGk=", "image/png")
+    assert picture.annotations.audience == ["user"]
+
+
+@pytest.mark.parametrize("rich", [None, 7, "x", [], {"blocks": 7}, {"blocks": [7, None, {"type": []}]}])
+def test_whatever_a_tool_hands_to_a_user_interface_breaks_no_answer(rich: Any) -> None:
+    assert seen_blocks(rich) == []

@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Final
 
 from .offer import definitions, hints
 
 if TYPE_CHECKING:
     from mcp.server.context import ServerRequestContext
-    from mcp_types import CallToolResult
+    from mcp_types import CallToolResult, ContentBlock
 
     from ..catalogue.descriptor import Descriptor
     from .doors import Exchange
 
-__all__ = ["Progressing", "answered", "refused"]
+__all__ = ["Progressing", "answered", "refused", "seen_blocks"]
+
+#: characters of Base64 of the pictures and sound in one answer.
+_LARGEST_SEEN: Final = 2 * 1024 * 1024
 
 
 def answered(
@@ -47,11 +50,38 @@ def answered(
         texts += [added] if added else []
         meta["chalie/tools"] = hints(turn.state, found)
     texts += late
+    content: list[ContentBlock] = [TextContent(text=each) for each in texts]
+    if record is not None:
+        content += seen_blocks(turn.rich.get(record.ordinal))
     return CallToolResult(
-        content=[TextContent(text=each) for each in texts],
+        content=content,
         is_error=record is not None and record.status == "error",
         _meta=meta,
     )
+
+
+def seen_blocks(rich: Any) -> list[ContentBlock]:
+    """Return the pictures and sound of a result, marked as being for the person: the model reads the text.
+
+    Args:
+        rich: what the result carried for a user interface, of whatever form.
+    """
+    from mcp_types import Annotations, AudioContent, ImageContent
+
+    kinds: dict[str, type[ImageContent | AudioContent]] = {"image": ImageContent, "audio": AudioContent}
+    blocks = rich.get("blocks") if isinstance(rich, Mapping) else None
+    found: list[ContentBlock] = []
+    room = _LARGEST_SEEN
+    for block in blocks if isinstance(blocks, list) else ():
+        if not isinstance(block, Mapping):
+            continue
+        kind = kinds.get(str(block.get("type")))
+        data, mime = block.get("data"), block.get("mimeType")
+        if kind is None or not isinstance(data, str) or not isinstance(mime, str) or len(data) > room:
+            continue
+        room -= len(data)
+        found.append(kind(data=data, mime_type=mime, annotations=Annotations(audience=["user"])))
+    return found
 
 
 def refused(text: str, late: Iterable[str] = ()) -> CallToolResult:

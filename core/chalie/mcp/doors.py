@@ -27,6 +27,11 @@ class Exchange(Protocol):
         """Its finished calls."""
         ...
 
+    @property
+    def rich(self) -> Mapping[int, Any]:
+        """What its results carried for a user interface, by the ordinal of their call."""
+        ...
+
     async def acall(self, name: str, arguments: Mapping[str, Any] | str | None = None) -> str:
         """Call a tool down the one road and return its envelope."""
         ...
