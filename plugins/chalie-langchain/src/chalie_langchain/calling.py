@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Mapping
 from typing import Any
 
@@ -72,13 +73,13 @@ class Calls:
         if not self._token:
             return await turn.acall(name, arguments)
         key = f"{turn.id} {call_id}"
-        known = {view.id for view in turn.waiting()}
+        known = {view.id for view in await asyncio.to_thread(turn.waiting)}
         text, hold = await turn.aattempt(name, arguments, hold=self._asked.get(key))
         problem = ""
         while hold is not None:
             decision = self._ask(key, hold, call_id, problem)
             if hold.id not in known:
-                return self._unasked(name, hold)
+                return await asyncio.to_thread(self._unasked, name, hold)
             if isinstance(decision, Decision):
                 text, hold = await turn.aattempt(
                     name, arguments, hold=hold.id, answer=decision.kind, token=self._token

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import secrets
 from collections.abc import Awaitable, Callable
 from typing import Annotated, Any, NotRequired
@@ -74,8 +75,8 @@ class ChalieMiddleware(AgentMiddleware[Any, Any, Any]):
         return {"chalie_exchange": secrets.token_hex(8)}
 
     async def abefore_agent(self, state: Any, runtime: Runtime[Any]) -> dict[str, Any]:
-        """Do what `before_agent` does."""
-        return self.before_agent(state, runtime)
+        """Do what `before_agent` does without blocking the event loop."""
+        return await asyncio.to_thread(self.before_agent, state, runtime)
 
     def after_agent(self, state: Any, runtime: Runtime[Any]) -> None:
         """Let go of the exchange's turn."""

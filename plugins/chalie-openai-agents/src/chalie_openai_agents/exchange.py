@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextvars
 import json
 from collections.abc import MutableMapping, Sequence
@@ -130,7 +131,8 @@ class Exchange:
         if call_id not in self._declined:
             item = self._items[call_id]
             hold = self._asked.pop(self._key(call_id), None)
-            hold = hold or next((view.id for view in self._turn.waiting() if _is(view, item)), None)
+            waiting = await asyncio.to_thread(self._turn.waiting)
+            hold = hold or next((view.id for view in waiting if _is(view, item)), None)
             if hold is not None and self._token:
                 text = await self._turn.asettle(hold, AnswerKind.DECLINE, token=self._token)
             else:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -118,7 +119,7 @@ class Chalie:
         self, conversation: str, principal: str | None, stored: dict[str, Any], items: list[Any]
     ) -> Exchange:
         if self._token:
-            self._host.authority.prove(self._token)
+            await asyncio.to_thread(self._host.authority.prove, self._token)
         turn = await self._host.aturn(
             self._channel, principal=principal, conversation=conversation, active=names(stored)
         )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable, MutableMapping
 from typing import Any
 
@@ -71,7 +72,7 @@ class ChalieToolset(AbstractToolset[Any]):
             NotAuthorised: the home does not know the approver token.
         """
         if self._token:
-            self._host.authority.prove(self._token)
+            await asyncio.to_thread(self._host.authority.prove, self._token)
         unfinished = history.unfinished(ctx.messages)
         turn = await self._host.aturn(
             self._channel,
@@ -170,7 +171,8 @@ class _Run(AbstractToolset[Any]):
             return
         for call_id in history.denied(ctx.messages) & self._open.keys():
             name, arguments = self._open.pop(call_id)
-            alike = (view.id for view in self._turn.waiting() if _is(view, name, arguments))
+            waiting = await asyncio.to_thread(self._turn.waiting)
+            alike = (view.id for view in waiting if _is(view, name, arguments))
             hold = self._asked.pop(self._key(call_id), None) or next(alike, None)
             if hold is not None:
                 await self._turn.asettle(hold, AnswerKind.DECLINE, token=self._token)
