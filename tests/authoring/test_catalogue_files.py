@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import hashlib
+import html
 import json
 import posixpath
 import re
@@ -22,9 +23,11 @@ from chalie.authoring.site import pages
 from chalie.catalogue.descriptor import Descriptor
 from chalie.catalogue.identity import PROTOCOL, Document, identity, read
 from chalie.errors import ConfigError
+from chalie.gate.display import escaped
 from chalie.pins import own_descriptors
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from markdown_it import MarkdownIt
 
 from tests.authoring.conftest import Ran
 from tests.authoring.documents import document_of
@@ -247,12 +250,30 @@ def test_every_text_gives_pages_and_markdown_that_hold(
     assert markdown(found).count("\n## ") == 1
 
 
-@given(st.text(max_size=60))
-def test_a_text_in_markdown_stays_in_its_line_and_starts_nothing(text: str) -> None:
+MARKUP = st.text(alphabet=list("ab1 .)#*_-+=>`[]()!|~&<:/\\\n$@"), max_size=14)
+
+
+@settings(max_examples=300)
+@given(MARKUP | st.text(max_size=40))
+def test_a_text_in_markdown_is_shown_as_that_text_wherever_it_stands(text: str) -> None:
     shown = plain(text)
-    assert "\n" not in shown
-    assert "<" not in shown
-    assert not re.search(r"(?<!\\)(?:\\\\)*[|`*_\[]", shown)
+    line = " ".join(escaped(text.replace("\n", " ").replace("\t", " ")).split())
+    reader = MarkdownIt("commonmark").enable("table")
+    for before, open_, close in (
+        ("", "<p>", "</p>"),
+        ("# ", "<h1>", "</h1>"),
+        ("- ", "<ul>\n<li>", "</li>\n</ul>"),
+    ):
+        if line:
+            made = reader.render(f"{before}{shown}\n").strip()
+            assert html.unescape(made) == f"{open_}{line}{close}"
+    cells = reader.render(f"| a | b |\n| --- | --- |\n| {shown} | end |\n")
+    assert html.unescape(cells).count(f"<td>{line}</td>\n<td>end</td>") == 1
+
+
+@pytest.mark.parametrize("text", ["see https://a.b", "www.a.b", "mail me@a.b", ":smile:", "$x$"])
+def test_what_github_would_make_something_of_is_kept_from_it(text: str) -> None:
+    assert "\\" in plain(text)
 
 
 def test_namespaces_that_look_alike_have_pages_of_their_own() -> None:

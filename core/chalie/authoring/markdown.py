@@ -14,7 +14,12 @@ from .phrases import approval, availability, effects, latency, owner
 
 __all__ = ["markdown", "plain"]
 
-_MARKUP: Final = re.compile(r"([\\`*_{}\[\]()#+\-.!|~>:@/])")
+#: what means something wherever it stands in a line, math and mail addresses of GitHub's among it.
+_MARKUP: Final = re.compile(r"([\\`*_\[\]|~$@])")
+#: what GitHub makes a link, or a picture, of: an address, and a word between colons.
+_LINKED: Final = re.compile(r"(?i)\b(https?|ftp|mailto|xmpp):|\b(www)\.|:(?=[\w+-]+:)")
+#: what makes something else of a line, or of a list's item, where it begins one.
+_BEGINNING: Final = re.compile(r"^(\d{1,9})([.)])|^([#+\-=>:])")
 _CODE: Final = re.compile(r"[A-Za-z0-9_.\[\]-]+")
 
 
@@ -68,8 +73,10 @@ def plain(text: str) -> str:
     """Return a text as Markdown that shows exactly that text, in one line."""
     line = " ".join(escaped(text.replace("\n", " ").replace("\t", " ")).split())
     # an ampersand first: the entities that are put in have one of their own
-    line = line.replace("&", "&amp;").replace("<", "&lt;")
-    return _MARKUP.sub(r"\\\1", line)
+    line = _MARKUP.sub(r"\\\1", line.replace("&", "&amp;").replace("<", "&lt;"))
+    line = _LINKED.sub(lambda found: f"{found[0][:-1]}\\{found[0][-1]}", line)
+    line = _BEGINNING.sub(lambda found: f"{found[1] or ''}\\{found[2] or found[3]}", line)
+    return f"{line[:-1]}\\#" if line.endswith("#") and not line.endswith("\\#") else line
 
 
 def _code(text: str) -> str:

@@ -1,4 +1,6 @@
 (() => {
+  const here = document.querySelector("nav [aria-current]"), strip = here && here.closest("ul");
+  if (strip) strip.scrollLeft = here.offsetLeft - strip.offsetLeft - (strip.clientWidth - here.offsetWidth) / 2;
   const box = document.getElementById("filter");
   if (!box) return;
   const form = box.closest("form"), told = document.getElementById("told");
