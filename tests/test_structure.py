@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 import pytest
+from chalie.authoring.new import KINDS
 
 from tests.support import wheels as building
 
@@ -273,7 +274,7 @@ EMBEDDING = frozenset({"chalie-langchain", "chalie-llm", "chalie-openai-agents",
 
 
 #: packages of the checkout that new ones are made from; the host's wheel holds them.
-TEMPLATES = ("chalie-ability-link-shelf", "chalie-policy-quiet-hours", "chalie-skill-pack-a-suitcase")
+TEMPLATES = {kind.template for kind in KINDS.values()}
 
 
 def names_in(wheel: Path) -> list[str]:

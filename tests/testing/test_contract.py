@@ -215,6 +215,7 @@ def shelf(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     for broken in BROKEN:
         packages.install(folder / "site", broken.package)
     packages.install(folder / "site", GOOD)
+    packages.install(folder / "site", HANGING)
     packages.install(folder / "site", GOOD_POLICY)
     packages.install(folder / "site", GOOD_PLAYBOOKS)
     with pytest.MonkeyPatch.context() as patch:
@@ -260,6 +261,16 @@ GOOD = ability(
     if params["action"] == "open":
         return ToolResult.ok({"ships": sum(params["ships"]), "at": params["at"][:10]})
     return ToolResult.error("the harbour is closed already", code="closed", hint="open it first")
+    """,
+)
+HANGING = ability(
+    "staircases",
+    before="import threading",
+    parameters=parameter({"type": "integer"}, name="count", needed=True),
+    run="""
+    if params["count"] > 1_000_000:
+        threading.Event().wait()
+    return ToolResult.ok()
     """,
 )
 GOOD_POLICY = policy(
@@ -324,6 +335,14 @@ def test_every_call_of_a_good_package_is_what_it_is_meant_to_be(shelf: Path) -> 
     hostile = [call for call in calls if call.kind == "hostile"]
     assert len(hostile) >= 60
     assert any(call.code is None for call in hostile), "some of it is let through to run()"
+
+
+def test_a_call_that_hangs_is_found_and_not_waited_for_again(shelf: Path) -> None:
+    bench = Bench(subject(HANGING.dist), shelf, limit_s=3.0)
+    said = [str(fault) for fault in CHECKS["hostile-arguments"][1](bench)]
+    assert len(said) == 1
+    assert "count = 2147483648: did not finish in time" in said[0]
+    assert "give what it waits for a time limit" in said[0]
 
 
 def test_a_package_that_breaks_the_contract_fails_item_by_item(tmp_path: Path) -> None:

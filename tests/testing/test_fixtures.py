@@ -79,6 +79,13 @@ def test_the_host_has_a_home_and_an_environment_of_its_own(
     }
 
 
+def test_a_home_can_be_configured_before_its_host_is_opened(
+    chalie_home: Path, request: pytest.FixtureRequest
+) -> None:
+    (chalie_home / "config.toml").write_text('[channels.chat]\npins = ["echo"]\n')
+    assert request.getfixturevalue("host").turn("chat").names == ("echo",)
+
+
 def test_a_person_who_is_away_leaves_a_hold_that_can_be_answered_later(
     host: Host, call: Callable[..., Outcome], approver: ScriptedApprover
 ) -> None:

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Final
 
 from . import model_apis
 from .bench import Bench, Called, Fault
-from .calling import TIME_LIMIT_S
 
 if TYPE_CHECKING:
     from ..catalogue.descriptor import Descriptor
@@ -105,7 +104,7 @@ def _lost(host: Host, ability: Descriptor, text: str) -> Fault | None:
 def answering(bench: Bench) -> list[Fault]:
     """Return the plain calls that fail, and the incomplete ones that are not refused."""
     calls = bench.called()
-    faults = [fault for call in calls if call.kind != "hostile" and (fault := _failed(call))]
+    faults = [fault for call in calls if call.kind != "hostile" and (fault := _failed(call, bench.limit_s))]
     faults += [
         Fault(
             call.ability,
@@ -121,11 +120,11 @@ def answering(bench: Bench) -> list[Fault]:
 def withstanding(bench: Bench) -> list[Fault]:
     """Return the hostile calls that crash, hang or come to no result."""
     calls = bench.called()
-    faults = [fault for call in calls if call.kind == "hostile" and (fault := _failed(call))]
+    faults = [fault for call in calls if call.kind == "hostile" and (fault := _failed(call, bench.limit_s))]
     return _short(faults) or _uncalled(bench, calls)
 
 
-def _failed(call: Called) -> Fault | None:
+def _failed(call: Called, limit_s: float) -> Fault | None:
     detail = f" ({call.detail})" if call.detail else ""
     if call.status == "died":
         what = f"{call.label or 'opening the host'}: the process ended with the call{detail}"
@@ -133,7 +132,7 @@ def _failed(call: Called) -> Fault | None:
     if call.status == "broken":
         what = f"{call.label}: its answer is no envelope{detail}"
         return Fault(call.ability, what, "report this to Chalie: the host renders every answer")
-    if call.code == "timed-out" and call.seconds < TIME_LIMIT_S:
+    if call.code == "timed-out" and call.seconds < limit_s:
         return None  # a limit of its own, which it keeps
     if call.code in _FAILURES:
         happened, fix = _FAILURES[call.code]

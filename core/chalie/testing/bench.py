@@ -16,6 +16,7 @@ from attrs import define, field, frozen
 
 from ..catalogue.installed import Distribution, module_of
 from ..config import import_paths
+from .calling import TIME_LIMIT_S
 from .homes import catalogued, open_host
 
 if TYPE_CHECKING:
@@ -79,10 +80,12 @@ class Bench:
     Attributes:
         distribution: the package.
         cache: a folder that the tests of one run share.
+        limit_s: seconds that one call may take before it counts as one that hangs.
     """
 
     distribution: Distribution
     cache: Path
+    limit_s: float = TIME_LIMIT_S
     _called: list[Called] | None = field(default=None, init=False)
 
     @property
@@ -124,9 +127,8 @@ class Bench:
             home = Path(folder, "home")
             home.mkdir(mode=0o700)
             home.joinpath("generations").symlink_to(known / "generations")
-            yield from self._conversation(
-                {"dist": self.dist, "home": str(home), "paths": _paths()}, home, work
-            )
+            task = {"dist": self.dist, "home": str(home), "limit_s": self.limit_s, "paths": _paths()}
+            yield from self._conversation(task, home, work)
 
     def _conversation(self, task: Mapping[str, Any], home: Path, work: Path) -> Iterator[Called]:
         at: dict[str, Any] | None = None

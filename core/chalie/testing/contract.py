@@ -80,7 +80,6 @@ def contract(dist: str) -> Callable[..., None]:
     def test_contract(
         check: str, tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        __tracebackhide__ = True
         cache = tmp_path_factory.getbasetemp()
         bench = _bench(dist, project, cache, monkeypatch)
         faults = CHECKS[check][1](bench)

@@ -33,6 +33,7 @@ def chalie_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     for name in [name for name in os.environ if name.startswith("CHALIE_")]:
         monkeypatch.delenv(name)
     home = tmp_path / "chalie-home"
+    home.mkdir(mode=0o700)
     monkeypatch.setenv("CHALIE_HOME", str(home))
     return home
 
