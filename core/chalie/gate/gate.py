@@ -9,7 +9,7 @@ from typing import Final
 
 from attrs import evolve
 
-from ..calls import Approver, Call, Channel, Decision, HoldView, Setting, Sight, SideEffect, Verdict
+from ..calls import Approver, Call, Channel, Decision, HoldView, Setting, SideEffect, Sight, Verdict
 from ..catalogue.descriptor import Descriptor
 from ..ledger import Ledger
 from ..ledger.hold import Hold
@@ -157,23 +157,23 @@ class Gate:
         view: Callable[[], HoldView],
         *,
         turn: str = "",
+        provisional: bool = False,
+        again: bool = False,
     ) -> Admission:
         """Let a call through, ask a person about it, or refuse it. The one way to a run.
 
-        provisional: bool = False,
-        again: bool = False,
         Args:
             call: healed and validated.
             channel: where it was made.
             approver: who can be asked now, or None.
             view: makes what the person is shown, its secrets masked; its id is the call's.
             turn: the turn's id.
-
-        Raises:
-            LedgerUnavailable: rows cannot be read, or a hold or its answer cannot be stored; the call must
             provisional: what is allowed without a policy may be decided by the rows as last known, since the
                 caller makes sure of them as it records the run (`Admission.given`); it saves a look.
             again: the same call once more, since what it was decided by had changed; it is not counted.
+
+        Raises:
+            LedgerUnavailable: rows cannot be read, or a hold or its answer cannot be stored; the call must
                 not run.
         """
         if not again:
