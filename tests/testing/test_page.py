@@ -1,4 +1,4 @@
-"""The page about testing: what it shows are tests, and they pass."""
+"""The page about testing shows tests that pass, and the pages show abilities that keep the contract."""
 
 from __future__ import annotations
 
@@ -6,6 +6,11 @@ import re
 import sys
 from pathlib import Path
 
+from chalie.testing.bench import Bench
+from chalie.testing.contract import CHECKS
+from chalie.testing.project import subject
+
+from tests.support import packages
 from tests.support import wheels as building
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -33,3 +38,26 @@ def test_every_test_of_the_page_passes(tmp_path: Path) -> None:
     )
     passed = {line.split(" ")[1] for line in done.stdout.splitlines() if line.startswith("PASSED")}
     assert {name.split("::")[0] for name in passed} == {f"tests/test_{n}.py" for n in range(len(shown))}
+
+
+def test_the_abilities_that_the_pages_show_keep_the_contract(site: Path, tmp_path: Path) -> None:
+    shown = [
+        block
+        for page in ("README.md", "docs/writing-an-ability.md")
+        for block in BLOCK.findall((ROOT / page).read_text())
+        if "(Ability)" in block
+    ]
+    package = packages.Package(
+        "chalie-ability-shown",
+        files={f"shown_{number}.py": block for number, block in enumerate(shown)},
+        entry_points={"chalie.abilities": {f"shown{n}": f"shown_{n}" for n in range(len(shown))}},
+    )
+    packages.install(site, package)
+    bench = Bench(subject(package.dist), tmp_path)
+    found = {
+        check: [str(fault) for fault in run(bench)]
+        for check, (groups, run) in CHECKS.items()
+        if "chalie.abilities" in groups
+    }
+    assert {check: faults for check, faults in found.items() if faults} == {}
+    assert {call.ability for call in bench.called()} == {"dice", "notes", "roller"}
