@@ -92,6 +92,7 @@ RIGHT = [
                 "start": {"type": "integer"},
                 "x": {"type": "number"},
                 "pageLimit": {"type": "integer"},
+                "startDate": {"type": "string", "format": "date"},
             }
         },
     ),

@@ -16,8 +16,8 @@ LOOKALIKE: Final = rule("look-alike")
 INVISIBLE: Final = rule("invisible")
 RULES: Final = (LOOKALIKE, INVISIBLE)
 
-_FROM: Final = "аВеԁһіјкКМНоОрРсСТуУхХѕЅԍԛԝАЕІЈѵѡαΑΒΕΖΗΙΚΜΝοΟΡΤΥΧνρικυχωօոսհցզᎪᏴᏟᎬᎻᎫᏦᏞᎷᏢᏚᎢᏙᎳᏃɑɡ"
-_TO: Final = "aBedhijkKMHoOpPcCTyYxXsSGqwAEIJvwaABEZHIKMNoOPTYXvpikuxwonuhgqABCEHJKLMPSTVWZag"
+_FROM: Final = "аВеԁһіјкКМНоОрРсСТуУхХѕЅԍԛԝАЕІЈѵѡαΑΒΕΖΗΙΚΜΝοΟΡΤΥΧνρικυχωօոսհցզᎪᏴᏟᎬᎻᎫᏦᏞᎷᏢᏚᎢᏙᎳᏃɑɡгпьЬ"
+_TO: Final = "aBedhijkKMHoOpPcCTyYxXsSGqwAEIJvwaABEZHIKMNoOPTYXvpikuxwonuhgqABCEHJKLMPSTVWZagrnbb"
 #: letter of another script -> the Latin one it is drawn like (from Unicode's confusables.txt).
 LATIN: Final[Mapping[str, str]] = dict(zip(_FROM, _TO, strict=True))
 _WORD: Final = re.compile(r"[^\W\d_]+")
@@ -29,6 +29,8 @@ _STYLED: Final = (
     "SCRIPT ",
     "BLACK-LETTER ",
 )
+#: small capitals, `ᴀ`.
+_SMALL: Final = "LATIN LETTER SMALL CAPITAL "
 #: characters of other categories than format that are drawn as nothing, and the soft hyphen.
 _FILLERS: Final = frozenset(
     "\u034f\u115f\u1160\u17b4\u17b5\u2800\u3164\uffa0\u180b\u180c\u180d\u180e\u180f\u00ad"
@@ -173,7 +175,7 @@ def _drawn_latin(word: str) -> bool:
 def _is_styled(character: str) -> bool:
     return (
         not character.isascii()
-        and unicodedata.name(character, "").startswith(_STYLED)
+        and unicodedata.name(character, "").startswith((*_STYLED, _SMALL))
         and _latin(character) != character
     )
 
@@ -186,6 +188,9 @@ def _latin(character: str) -> str:
     if character in LATIN:
         return LATIN[character]
     name = "" if character.isascii() else unicodedata.name(character, "")
+    if name.startswith(_SMALL):
+        letter = name.removeprefix(_SMALL).lower()
+        return letter if len(letter) == 1 else character
     if not name.startswith(_STYLED) and "ROMAN NUMERAL" not in name:
         return character
     folded = unicodedata.normalize("NFKC", character)

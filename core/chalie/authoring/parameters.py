@@ -28,7 +28,9 @@ _CASES: Final[Mapping[Case, re.Pattern[str]]] = {
     "snake_case": re.compile(r"[a-z][a-z0-9]*(?:_[a-z0-9]+)*"),
 }
 _COORDINATES: Final = frozenset("xyz")
-_EITHER: Final = re.compile(r"(?P<thing>[a-z]+(?:_[a-z]+)*?)_?(?:name|title|id)_or_(?:name|title|id)")
+_EITHER: Final = re.compile(
+    r"(?P<thing>[a-z]+(?:_[a-z]+)*?)_(?:name|title|id|identifier|key)_or_(?:name|title|id|identifier|key)"
+)
 _ACRONYMS: Final = re.compile(r"([A-Z]{2,})s(?![a-z])")
 _DEEPEST: Final = 8
 
@@ -82,12 +84,16 @@ def _meaning(
     subject: Subject, parameter: _Parameter, vocabulary: Vocabulary, case: Case, top: set[tuple[str, ...]]
 ) -> Iterator[Finding]:
     words = _words(parameter.name)
+    verb = subject.descriptor.name.rpartition("_")[2]
     for meaning in vocabulary.parameters.values():
         wanted = names.segments(meaning.name)
-        if words not in [names.segments(other) for other in meaning.instead]:
+        others = (*meaning.instead, *meaning.instead_of.get(verb, ()))
+        if words not in [names.segments(other) for other in others]:
             continue
         known = _types(parameter.schema)
-        if (known and meaning.type not in known) or wanted in top:
+        format_ = (parameter.schema or {}).get("format")
+        other = bool(known) and meaning.type not in known
+        if other or wanted in top or (meaning.format and format_ not in (None, meaning.format)):
             continue  # another thing of that name, or one beside the parameter it would be
         said = f"means {meaning.says}, for which the name is {_in_case(wanted, case)}"
         yield _of(MEANING, subject, parameter, said, f"call it {_in_case(wanted, case)}")
@@ -107,6 +113,9 @@ def _spelled_out(
         if whole:
             wanted = _in_case((*words[:at], *whole.split(), *words[at + 1 :]), case)
             yield _of(SHORT, subject, parameter, f"has {word!r} for {whole}", f"call it {wanted}")
+        elif word == "no" and at and at == len(words) - 1:
+            wanted = _in_case((*words[:at], "number"), case)
+            yield _of(SHORT, subject, parameter, "has 'no' for number", f"call it {wanted}")
         elif len(word) == 1 and word.isalpha() and word not in _COORDINATES:
             yield _of(SHORT, subject, parameter, f"has the letter {word!r} for a word", "write the word")
 
@@ -138,9 +147,9 @@ def _typed(subject: Subject, parameter: _Parameter, vocabulary: Vocabulary) -> I
 
 def _fixed(words: tuple[str, ...], vocabulary: Vocabulary) -> Meaning | None:
     if words[1:] and words[-1] == "hint":
-        return Meaning("hint", "a hint", "string", "", ())
+        return Meaning("hint", "a hint", "string", "")
     if words[1:] and words[-1] == "hints":
-        return Meaning("hints", "a list of hints", "array", "", ())
+        return Meaning("hints", "a list of hints", "array", "")
     for meaning in vocabulary.parameters.values():
         if words == names.segments(meaning.name):
             return meaning

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from functools import cache
 from importlib.resources import files
 from itertools import pairwise
+from types import MappingProxyType
 from typing import Any, Final
 
 from attrs import frozen
@@ -41,13 +42,15 @@ class Meaning:
         says: the meaning, in words.
         type, format: as its JSON Schema has them; an empty format is any.
         instead: other spellings of that meaning, in camelCase.
+        instead_of: verb -> what else has that meaning in a tool of that verb.
     """
 
     name: str
     says: str
     type: str
     format: str
-    instead: tuple[str, ...]
+    instead: tuple[str, ...] = ()
+    instead_of: Mapping[str, tuple[str, ...]] = MappingProxyType({})
 
 
 @frozen
@@ -131,12 +134,7 @@ def load() -> Vocabulary:
         allowed=_read("exceptions.toml")["verbs"],
         whole=tuple(data["set"]["whole"]),
         partial=tuple(data["set"]["partial"]),
-        parameters={
-            name: Meaning(
-                name, given["says"], given["type"], given.get("format", ""), tuple(given["instead"])
-            )
-            for name, given in data["parameters"].items()
-        },
+        parameters={name: _meaning(name, given) for name, given in data["parameters"].items()},
         abbreviations=data["abbreviations"],
         irregular={word: tuple(forms) for word, forms in data["irregular"].items()},
         classes={word: SideEffect(effect) for effect, some in data["classes"].items() for word in some},
@@ -144,6 +142,13 @@ def load() -> Vocabulary:
             Instruction(each["why"], re.compile(each["pattern"], re.IGNORECASE))
             for each in _read("instructions.toml")["patterns"]
         ),
+    )
+
+
+def _meaning(name: str, given: Mapping[str, Any]) -> Meaning:
+    verbs = {verb: tuple(some) for verb, some in given.get("instead_of", {}).items()}
+    return Meaning(
+        name, given["says"], given["type"], given.get("format", ""), tuple(given["instead"]), verbs
     )
 
 
