@@ -264,6 +264,7 @@ def test_a_program_that_lists_another_tool_under_the_same_entry_is_not_called(
         assert frame.code == "not-ready" and "another tool of that name" in frame.body
         assert received(log, "tools/call") == []
         # what it lists now is known, and what was allowed before does not cover it
+        host.upkeep.refresh()
         held = call(host, "say", text="hi")
         assert held.code in ("approval-pending", "permission-denied")
         assert received(log, "tools/call") == []
@@ -275,6 +276,24 @@ def test_an_entry_that_changed_is_not_called_under_the_old_one(home: Path) -> No
         configure(home, {"raw": raw(other=True)})
         frame = parse(turn.call("say", {"text": "hi", "act_summary": "x"}))
         assert frame.code == "not-ready" and "mcp.json changed" in frame.body
+
+
+def test_a_call_that_runs_while_its_entry_changes_ends_on_the_server_it_was_admitted_with(
+    home: Path, tmp_path: Path
+) -> None:
+    log = tmp_path / "log"
+    with hosted(home, raw=raw(tools=tools("wait"), log=str(log))) as host:
+        turn = host.turn(active=["wait"])
+        answers: list[str] = []
+        thread = threading.Thread(
+            target=lambda: answers.append(turn.call("wait", {"text": "1", "act_summary": "x"}))
+        )
+        thread.start()
+        assert eventually(lambda: received(log, "tools/call"))
+        configure(home, {"raw": raw(tools=tools("wait", "more"))})
+        assert len(host.servers.client.refresh("raw").tools) == 2
+        thread.join(20)
+        assert json.loads(parse(answers[0]).body) == {"text": "1"}
 
 
 def test_without_the_extra_one_clear_line_is_said(lab: Host, monkeypatch: pytest.MonkeyPatch) -> None:

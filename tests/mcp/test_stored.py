@@ -381,6 +381,7 @@ def test_a_tool_that_comes_later_and_one_that_is_renamed_are_allowed_by_no_earli
 
 def test_a_change_of_either_file_is_seen_by_the_next_turn(home: Path) -> None:
     known(home, web=[tool()])
+    (home / "config.toml").write_text("[limits]\nbuild_wait_s = 60\n")
     with Host.open(home) as host:
         assert "_mcp_web_fetch" not in host.turn(active=["fetch"]).names
         listed(home, "web", [tool(), tool("fetch")])

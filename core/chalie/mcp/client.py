@@ -6,6 +6,7 @@ import asyncio
 import os
 import threading
 from collections.abc import Callable, Coroutine, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
@@ -29,6 +30,8 @@ T = TypeVar("T")
 
 #: seconds after which `close` leaves what has not ended to the guards of the programs.
 CLOSE_S: Final = 5.0
+#: servers that are reached at a time where several are asked.
+_AT_ONCE: Final = 8
 #: classes that are kept, one for each tool that was called.
 _CLASSES: Final = 512
 
@@ -50,6 +53,7 @@ class Client:
         self._loop: asyncio.AbstractEventLoop | None = None
         self._thread: threading.Thread | None = None
         self._connections: dict[str, Connection] = {}
+        self._retiring: set[asyncio.Task[None]] = set()
         self._file: tuple[tuple[int, int, int] | None, dict[str, Server]] = (None, {})
         self._classes: dict[tuple[tuple[str, str], str, Server], type[Ability]] = {}
         self._closed = False
@@ -129,7 +133,7 @@ class Client:
             raise
 
     def ask(self, slugs: Sequence[str] | None = None) -> dict[str, ChalieError | None]:
-        """Reach servers now, all at once, and return for each why it could not be reached.
+        """Reach servers now, some at a time, and return for each why it could not be reached.
 
         Args:
             slugs: which; all that are configured where left out.
@@ -144,11 +148,8 @@ class Client:
             except ChalieError as error:
                 found[slug] = error
 
-        threads = [threading.Thread(target=one, args=(slug,), daemon=True) for slug in chosen]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
+        with ThreadPoolExecutor(_AT_ONCE) as pool:
+            list(pool.map(one, chosen))
         return {slug: found[slug] for slug in chosen if slug in found}
 
     def close(self) -> None:
@@ -183,8 +184,10 @@ class Client:
         found = self._connections.get(server.slug)
         if found is None or found.server != server:
             made = self._connections[server.slug] = Connection(server, self._home, self._connect_s)
-            if found is not None:
-                await found.close()
+            if found is not None:  # what runs there was admitted with the old entry, and ends on it
+                retiring = asyncio.create_task(found.retire())
+                self._retiring.add(retiring)
+                retiring.add_done_callback(self._retiring.discard)
             return made
         return found
 

@@ -13,9 +13,10 @@ from attrs import frozen
 
 from .. import __version__
 from ..catalogue.server_file import Server
-from ..catalogue.server_tools import described
 from ..catalogue.servers import Availability, Listing, Reach, listing, note_availability, store_listing
-from ..errors import ChalieError, NotReady
+from ..errors import ChalieError
+from .failures import Unreachable, exception_of, look_at, said
+from .listed import Listed
 
 if TYPE_CHECKING:
     from mcp import ClientSession
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
     from .child import Streams
     from .negotiation import First
 
-__all__ = ["Connection", "Progressed", "Unreachable"]
+__all__ = ["Connection", "Progressed"]
 
 #: told (progress, total or None, message or None)
 Progressed = Callable[[float, float | None, str | None], None]
@@ -36,19 +37,6 @@ _GATHER_S: Final = 0.1
 _MODERN: Final = "2026-07-28"
 _LOOK: Final = "whether the call had an effect is not known; look before you call it again."
 _CONNECTION_CLOSED: Final = -32000
-
-
-class Unreachable(ChalieError):
-    """A server could not be reached, for the reason that its availability tells."""
-
-    code = "not-connected"
-
-    def __init__(self, slug: str, found: Availability) -> None:
-        hint = "do not retry now; tell the person, or use another tool."
-        if found.reach == "not_allowed":
-            hint = "do not retry; a person must put what it asks for into its entry in mcp.json."
-        super().__init__(f"the server {slug} cannot be reached: {found.reason}", hint=hint)
-        self.found = found
 
 
 class _Transport(Protocol):
@@ -82,12 +70,13 @@ class Connection:
         self._opening = asyncio.Lock()
         self._session: _Session | None = None
         self._owner: asyncio.Task[None] | None = None
-        self._tools: dict[str, Any] = {}
-        self._digests: dict[str, str] = {}
-        self._version = ""
+        self._listed = Listed(server.slug)
         self._listed_at = 0.0
         self._changes: asyncio.Task[None] | None = None
         self._watching: asyncio.Task[None] | None = None
+        self._running = 0
+        self._idle = asyncio.Event()
+        self._idle.set()
         self._closed = False
 
     async def call(
@@ -113,8 +102,25 @@ class Connection:
             ChalieError: `timed-out`; `connection-lost`: it was gone before it answered; `server-error`: it
                 refused.
         """
+        self._running += 1
+        self._idle.clear()
+        try:
+            return await self._called(tool, digest, arguments, limit_s, progressed)
+        finally:
+            self._running -= 1
+            if not self._running:
+                self._idle.set()
+
+    async def _called(
+        self,
+        tool: str,
+        digest: str,
+        arguments: Mapping[str, Any],
+        limit_s: float,
+        progressed: Progressed | None,
+    ) -> Mapping[str, Any]:
         session = await self._current()
-        self._expect(tool, digest)
+        self._listed.expect(tool, digest)
         try:
             async with asyncio.timeout(limit_s):
                 return await self._asked(session, tool, arguments, progressed)
@@ -125,7 +131,7 @@ class Connection:
             # the server does not know the session any more, so it has not done anything
             await self._drop(session)
         session = await self._current()
-        self._expect(tool, digest)
+        self._listed.expect(tool, digest)
         async with asyncio.timeout(limit_s):
             return await self._asked(session, tool, arguments, progressed)
 
@@ -148,6 +154,11 @@ class Connection:
                 self.server.slug, Availability("not_connected", "its listing could not be kept")
             )
         return known
+
+    async def retire(self) -> None:
+        """Take no more calls, and end the session when those that run have ended."""
+        await self._idle.wait()
+        await self.close()
 
     async def close(self) -> None:
         """End the session, and the server's program with it; nothing is opened afterwards."""
@@ -215,7 +226,7 @@ class Connection:
         transport = self._transport()
         ready: asyncio.Future[_Session] = asyncio.get_running_loop().create_future()
         owner = asyncio.create_task(self._serve(transport, first, ready))
-        owner.add_done_callback(_looked_at)
+        owner.add_done_callback(look_at)
         self._owner = owner
         try:
             either: tuple[asyncio.Future[Any], ...] = (ready, owner)
@@ -223,9 +234,9 @@ class Connection:
             if ready in done:
                 return ready.result()
             if owner in done:
-                raise self._unreachable(transport, _exception_of(owner))
-            said = transport.reason()
-            reason = f"no answer within {self._connect_s:g} s" + (f"; {said}" if said else "")
+                raise self._unreachable(transport, exception_of(owner))
+            heard = transport.reason()
+            reason = f"no answer within {self._connect_s:g} s" + (f"; {heard}" if heard else "")
             raise Unreachable(self.server.slug, Availability("not_connected", reason))
         finally:
             if self._session is None:
@@ -281,7 +292,7 @@ class Connection:
 
     def _unreachable(self, transport: _Transport, error: BaseException | None) -> Unreachable:
         reach: Reach = "not_allowed" if getattr(transport, "refused", False) else "not_connected"
-        reason = error.message if isinstance(error, ChalieError) else transport.reason() or _said(error)
+        reason = error.message if isinstance(error, ChalieError) else transport.reason() or said(error)
         return Unreachable(self.server.slug, Availability(reach, reason[:500]))
 
     # listing
@@ -295,31 +306,10 @@ class Connection:
             if _session_lost(session, error):
                 raise _Lost from error
             raise
-        self._version = known.version
-        tools: dict[str, Any] = {}
-        for tool in known.tools:
-            if isinstance(tool, Mapping) and isinstance(tool.get("name"), str):
-                tools.setdefault(tool["name"], tool)
-        self._digests = {
-            name: digest for name, digest in self._digests.items() if self._tools.get(name) == tools.get(name)
-        }
-        self._tools = tools
+        self._listed.take(known)
         self._listed_at = asyncio.get_running_loop().time()
         with contextlib.suppress(OSError):  # a full disk costs the stored listing, not the session
             await asyncio.to_thread(store_listing, self._home, self.server.slug, known)
-
-    def _expect(self, tool: str, digest: str) -> None:
-        """Refuse a call of a tool that is not, or not any more, the one it was admitted with."""
-        now = self._digests.get(tool)
-        if now is None and tool in self._tools:
-            found, _ = described(self.server.slug, self._version, [self._tools[tool]])
-            now = self._digests[tool] = found[0].hash if found else ""
-        if now != digest:
-            what = "lists another tool of that name now" if now else "does not list that tool any more"
-            raise NotReady(
-                f"the server {self.server.slug} {what}, so it was not called",
-                hint="find it again with find_tools in the next turn; a person may be asked about it anew.",
-            )
 
     async def _told(self, message: Any) -> None:
         from mcp_types import ToolListChangedNotification
@@ -403,7 +393,7 @@ class Connection:
         answered = isinstance(error, MCPError) and error.code != _CONNECTION_CLOSED and not broken
         if answered and self._session is session:
             return ChalieError(
-                f"the server {self.server.slug} refused the call: {_said(error)}", code="server-error"
+                f"the server {self.server.slug} refused the call: {said(error)}", code="server-error"
             )
         reason = session.transport.reason() or "it ended the connection"
         if self._session is session:
@@ -434,23 +424,3 @@ async def _gone(wire: Any, ended: asyncio.Event) -> None:
     finally:
         for task in (closed, asked):
             task.cancel()
-
-
-def _looked_at(task: asyncio.Task[None]) -> None:
-    """Look at how a task ended, so that asyncio does not report what whoever waits is told."""
-    if not task.cancelled():
-        task.exception()
-
-
-def _exception_of(task: asyncio.Task[None]) -> BaseException | None:
-    return None if task.cancelled() else task.exception()
-
-
-def _said(error: BaseException | None) -> str:
-    """Return the first plain error inside a group, in one line."""
-    while isinstance(error, BaseExceptionGroup):
-        error = error.exceptions[0]
-    if error is None:
-        return "it ended the connection"
-    text = " ".join(str(error).split())
-    return (text or type(error).__name__)[:300]
