@@ -184,6 +184,7 @@ def test_the_command_says_what_it_made_and_what_comes_next(
     assert said.err.splitlines() == [
         "next:",
         f"  cd {tmp_path}/chalie-policy-curfew",
+        "  python -m pip install --upgrade pip",
         "  python -m pip install --editable . --group dev",
         "  pytest",
         "  chalie install --editable .",

@@ -11,7 +11,12 @@ from .output import note
 
 __all__ = ["command"]
 
-_NEXT = ("  python -m pip install --editable . --group dev", "  pytest", "  chalie install --editable .")
+_NEXT = (
+    "  python -m pip install --upgrade pip",  # --group takes 25.1, which fresh environments do not have yet
+    "  python -m pip install --editable . --group dev",
+    "  pytest",
+    "  chalie install --editable .",
+)
 
 
 @click.command("new")
