@@ -118,13 +118,22 @@ def test_near_duplicates_of_two_packages_both_appear(cascade: Make) -> None:
 
 def test_nothing_found_says_no_match(cascade: Make) -> None:
     some = cascade(*SOME)
-    for entry in ("", "   ", "?!", "a", "totally_made_up_tool", "the of and", "x" * 5000, "\x00"):
+    for entry in ("", "   ", "?!", "a", "totally_made_up_thing", "the of and", "x" * 5000, "\x00"):
         assert only_miss(some, entry).reason == "no-match", entry
 
 
 def test_small_talk_is_answered_by_nothing(cascade: Make) -> None:
     some = cascade(*SOME)
     for entry in ("thanks, that was nice", "how are you", "count to ten", "tell me a joke", "I love you"):
+        assert only_miss(some, entry).reason == "no-match", entry
+
+
+def test_a_short_question_finds_its_tool_where_few_are_installed(cascade: Make) -> None:
+    memory = ability("memory", "Remember facts about the user and recall them.", parameters=["text", "topic"])
+    some = cascade(WEATHER, memory)
+    for entry in ("do I need an umbrella", "is it going to rain", "rain this weekend?", "is it cold outside"):
+        assert names_of(some, entry) == ["weather"], entry
+    for entry in ("thanks, that was nice", "how are you", "count to ten", "good night", "do it again"):
         assert only_miss(some, entry).reason == "no-match", entry
 
 

@@ -32,7 +32,9 @@ __all__ = ["Cascade", "Found", "Hit", "Item", "Miss", "Reason", "Rung"]
 _LOOKED_AT: Final = 50
 #: items at which a model's ceiling holds as it stands, and the fewest for which it is made higher.
 _CROWD: Final = 100
-_FEW: Final = 25
+_FEW: Final = 2
+#: the sentences of small talk that an entry is compared with: one alone may share a word by chance.
+_TALK: Final = 10
 #: what exact lexical evidence adds to a cosine; tuned on the tuning halves of the public sets, flat between
 #: 0.06 and 0.12.
 _EVIDENCE: Final = 0.08
@@ -276,9 +278,11 @@ class _Search:
         refusal = embedder.refusal
         if refusal.content:
             weight = sum(map(embedder.lexicon.weight, wanted))
-            ceiling -= refusal.content * max(0.0, refusal.enough - weight)
+            ceiling -= refusal.content * max(0.0, math.log((1.0 + refusal.enough) / (1.0 + weight)))
         if refusal.chat and len(prose.chat):
-            ceiling -= refusal.chat * max(0.0, float((prose.chat @ vector).max()))
+            alike = prose.chat @ vector
+            alike.partition(max(0, len(alike) - _TALK))
+            ceiling -= refusal.chat * max(0.0, float(alike[-_TALK:].mean()))
         ceiling -= refusal.crowd * math.log(max(len(prose), _FEW) / _CROWD)
         return ceiling if self._cascade._ceiling is not None else min(ceiling, refusal.farthest)
 

@@ -60,10 +60,10 @@ class Refusal:
     """How the distance an entry may lie from its answer depends on the entry.
 
     Attributes:
-        chat: taken off per unit of the entry's cosine with the nearest small talk.
+        chat: taken off per unit of the entry's mean cosine with the nearest sentences of small talk.
         evidence: granted per unit of exact lexical evidence.
-        content: taken off per unit of word weight by which the entry falls short of `enough`.
-        enough: the weight of some three ordinary content words; longer entries gain nothing more.
+        content: taken off per e-fold by which the weight of the entry's words falls short of `enough`.
+        enough: the weight of some six ordinary content words; longer entries gain nothing more.
         crowd: taken off per e-fold of items beyond a hundred, granted below: the more there are, the nearer
             lies the nearest by chance.
         farthest: what lies farther is no answer to anything.
