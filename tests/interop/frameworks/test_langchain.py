@@ -205,6 +205,15 @@ def test_runs_side_by_side_do_not_share_what_they_found(bench: Bench) -> None:
     assert middleware._turns == {}, "a run that ended keeps no turn"
 
 
+def test_a_tool_that_blocks_does_not_block_the_loop(bench: Bench) -> None:
+    agent = an_agent(bench, script([("find_tools", {"query": ["wait_here"]})], [("wait_here", {})]))
+
+    async def main() -> Any:
+        return (await asyncio.gather(agent.ainvoke(ASK, thread(bench)), bench.opens_the_gate()))[0]
+
+    assert results(asyncio.run(main()))["wait_here"].status == "success"
+
+
 def test_an_unknown_tool_is_an_envelope(bench: Bench) -> None:
     state = an_agent(bench, script([("nothing_like_it", {"x": 1})])).invoke(ASK, thread(bench))
     assert parse(str(results(state)["nothing_like_it"].content)).code == "unknown-tool"

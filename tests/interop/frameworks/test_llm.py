@@ -177,6 +177,19 @@ def test_chains_side_by_side_with_one_toolbox_do_not_share_what_they_found(bench
     assert bench.ran == ["roll_dice mine"]
 
 
+def test_a_tool_that_blocks_does_not_block_the_loop(bench: Bench) -> None:
+    script = Script([("find_tools", {"query": ["wait_here"]})], [("wait_here", {})])
+    chalie = AsyncChalie(host=bench.host, principal="ada")
+
+    async def main() -> str:
+        return (await asyncio.gather(achain(AsyncFake(script), "go", chalie=chalie), bench.opens_the_gate()))[
+            0
+        ]
+
+    assert asyncio.run(main()) == "done"
+    assert parse(script.results["wait_here"]).status == "success"
+
+
 def test_an_unknown_tool_is_an_envelope_and_is_not_listed_for_it(bench: Bench) -> None:
     script = Script([("nothing_like_it", {"x": 1})])
     assert chain(Fake(script), "go", chalie=a_toolbox(bench)) == "done"

@@ -231,6 +231,15 @@ def test_runs_side_by_side_do_not_share_what_they_found(bench: Bench) -> None:
     assert bench.ran == ["roll_dice mine"]
 
 
+def test_a_tool_that_blocks_does_not_block_the_loop(bench: Bench) -> None:
+    agent = an_agent(script([("find_tools", {"query": ["wait_here"]})], [("wait_here", {})]))
+
+    async def main() -> RunResult:
+        return (await asyncio.gather(go(Chalie(bench.host), bench, agent), bench.opens_the_gate()))[0]
+
+    assert parse(results(asyncio.run(main()))["wait_here"]).status == "success"
+
+
 def test_an_unknown_tool_is_an_envelope(bench: Bench) -> None:
     done = asyncio.run(go(Chalie(bench.host), bench, an_agent(script([("nothing_like_it", {"x": 1})]))))
     assert done.final_output == "done"

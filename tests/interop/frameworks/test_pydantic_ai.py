@@ -251,6 +251,15 @@ def test_runs_side_by_side_do_not_share_what_they_found(bench: Bench) -> None:
     assert bench.ran == ["roll_dice mine"]
 
 
+def test_a_tool_that_blocks_does_not_block_the_loop(bench: Bench) -> None:
+    agent = an_agent(bench, Script([("find_tools", {"query": ["wait_here"]})], [("wait_here", {})]))
+
+    async def main() -> Any:
+        return (await asyncio.gather(agent.run("go"), bench.opens_the_gate()))[0]
+
+    assert parse(results(asyncio.run(main()).all_messages())["wait_here"]).status == "success"
+
+
 def test_an_unknown_tool_is_an_envelope_each_time_it_is_called(bench: Bench) -> None:
     nothing = [("nothing_like_it", {"x": 1})]
     done = asyncio.run(an_agent(bench, Script(nothing, nothing, nothing)).run("go"))
