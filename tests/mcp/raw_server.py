@@ -64,7 +64,7 @@ def answer(message: dict[str, Any]) -> None:
     method, number, params = message["method"], message.get("id"), message.get("params") or {}
     log(message)
     if TOLD.get("crash") == method:
-        sys.stderr.write("token=s3cret-value\nboom: out of luck\n")
+        sys.stderr.write("starting\nboom: out of luck with s3cret-value\n")
         sys.stderr.flush()
         os._exit(3)
     if number is None or TOLD.get("hang") == method:
