@@ -98,7 +98,7 @@ RIGHT = [
     ),
     subject(
         "text_translate_get",
-        "Get text translated: “à la carte”, ½ €, naïve, µm, 5 α, Δt.",
+        "Get text translated: “à la carte”, ½ €, naïve, µm, 5 α, Δt, ɪ.",
         side_effect="read",
     ),
     subject("emoji_list", "List the emoji: ❤️ 👩‍💻 1️⃣ नमस्ते क्‍ष می‌خواهم.", side_effect="read"),

@@ -156,9 +156,11 @@ def look_alikes(text: str) -> Iterator[tuple[str, str]]:
         wanted = "".join(_latin(character) for character in word)
         if wanted == word:
             continue
+        if len(word) == 1 and not unicodedata.name(word, "").startswith(_STYLED):
+            continue  # a letter alone is a symbol, or a sound: α, ρ, ɪ
         mixed = any(c.isascii() for c in word)
         styled = any(_is_styled(c) for c in word)
-        whole = plain and len(word) > 1 and _drawn_latin(word)  # a letter alone is a symbol: α, ρ
+        whole = plain and _drawn_latin(word)
         if styled or whole or (mixed and any(c in LATIN or _is_numeral(c) for c in word)):
             yield word, wanted
 

@@ -33,6 +33,8 @@ _TONES: Final = {
 }
 #: tools of a namespace that need no list of them at the top of its page.
 _FEW: Final = 3
+#: namespaces that every page lists; of more, the first page alone has the list, or pages would outgrow tools.
+_LISTED: Final = 300
 _PLAIN: Final = re.compile(r"[a-z0-9]+(?:_[a-z0-9]+)*")
 
 
@@ -61,11 +63,14 @@ def _page(document: Document, groups: Sequence[_Group], here: _Group | None, bod
     up = "../" if here else ""
     title = f"{_text(here.name)} · Catalogue" if here else "Catalogue"
     current = ' aria-current="page"'
+    listed = groups if len(groups) <= _LISTED or here is None else [here]
     links = "".join(
         f'<li><a href="{up}namespaces/{group.file}"{current if group is here else ""}>'
         f'<span>{_text(group.name)}</span> <span class="count">{len(group.rows)}</span></a></li>'
-        for group in groups
+        for group in listed
     )
+    if len(listed) < len(groups):
+        links = f'<li><a href="{up}index.html">All {len(groups):,}</a></li>{links}'
     style, script = _asset("site.css"), _asset("site.js")
     policy = (
         f"default-src 'none'; style-src '{_digest(style)}'; script-src '{_digest(script)}'; "
