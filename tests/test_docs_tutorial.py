@@ -149,10 +149,12 @@ def test_what_the_contract_says_of_a_poor_example_is_what_the_tutorial_shows(
 
     from tests.support import packages
 
+    poor, good = "where is it now", "what have I lent to people"
+    assert f"the example '{poor}' finds nothing" in PAGE.read_text(encoding="utf-8")
     source = next(text for kind, text, _ in steps() if kind == "python")
-    module = {"chalie_ability_loans.py": source}
+    module = {"chalie_ability_loans.py": source.replace(good, poor)}
     points = {packages.GROUP: {"loans": "chalie_ability_loans"}}
     packages.install(site, packages.Package("chalie-ability-loans", module, points))
     with open_host(home, tmp_path) as host:
-        assert not host.find(["what did I lend out"]).hits
-        assert host.find(["what have I lent to people"]).hits[0].item.name == "loans"
+        assert poor in host.snapshot.of("chalie-ability-loans")[0].examples
+        assert not host.find([poor]).hits
