@@ -89,12 +89,12 @@ class Approvals:
         return (
             loaded is not None
             and loaded == self.files_hash(dist)
-            and self._ledger.permissions.trusts(dist, loaded, self.environment)
+            and self._ledger.permissions.trusts(dist, loaded)
         )
 
     def trusts_server(self, dist: str, files_hash: str) -> bool:
         """Tell whether a person trusts a server, as it is configured now, to say what its tools do."""
-        return bool(files_hash) and self._ledger.permissions.trusts(dist, files_hash, self.environment)
+        return bool(files_hash) and self._ledger.permissions.trusts(dist, files_hash)
 
     def effect(self, descriptor: Descriptor, effect: SideEffect) -> SideEffect:
         """Return the class that calls count as: what an untrusted server says of its tools is no word."""

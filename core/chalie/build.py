@@ -140,7 +140,7 @@ def enabled_plugins(
             files_hash = row.files_hash if now.stamp == row.stamp else now.files_hash()
         except Exception:  # the next build says what is wrong with its files
             continue
-        if ledger.enabled.is_enabled(dist, files_hash, environment):
+        if ledger.enabled.is_enabled(dist, files_hash):
             hashes[dist] = files_hash
     enabled = [point for point in points if point.dist in hashes]
     memory = config.home / "generations" / environment / "plugins.json"

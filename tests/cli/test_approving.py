@@ -307,6 +307,12 @@ def test_a_policys_allow_counts_once_trusted_and_no_longer_when_its_files_change
     assert chalie("trust", dist).code == exits.OK
     assert chalie("explain", "dice").out.rstrip().endswith("= allow")
     assert chalie("call", "dice").code == exits.OK
+    # an editable install, or another program of the home, has another import path
+    another = tmp_path / "another"
+    another.mkdir()
+    monkeypatch.syspath_prepend(str(another))
+    chalie("index")
+    assert chalie("explain", "dice").out.rstrip().endswith("= allow")
     chalie("distrust", dist)
     assert chalie("explain", "dice").out.rstrip().endswith("= ask")
     chalie("trust", dist)
@@ -317,7 +323,7 @@ def test_a_policys_allow_counts_once_trusted_and_no_longer_when_its_files_change
     rows = chalie("trail", "--event", "trust.changed", "--json").json
     assert [row["setting"] for row in rows] == ["trusted", "distrusted", "trusted"]
     changes = chalie("trail", "--event", "policy.changed", "--json").json
-    assert [dist in row["detail"] for row in reversed(changes)] == [True, False]
+    assert [dist in row["detail"] for row in reversed(changes)] == [True, True, False]
 
 
 # what a tool prints

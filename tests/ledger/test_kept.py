@@ -88,12 +88,16 @@ def test_a_kept_body_is_gone_when_its_time_is_over(ledger: Ledger, clock: Clock)
 # enabled packages
 
 
-def test_a_package_is_enabled_with_exactly_its_files_and_in_one_environment(ledger: Ledger) -> None:
+def test_a_package_is_enabled_with_exactly_its_files_in_every_environment(ledger: Ledger) -> None:
     ledger.enabled.set("policy", "aaaa", "env1", by=BY)
-    assert ledger.enabled.is_enabled("policy", "aaaa", "env1")
-    assert not ledger.enabled.is_enabled("policy", "bbbb", "env1")
-    assert not ledger.enabled.is_enabled("policy", "aaaa", "env2")
-    assert not ledger.enabled.is_enabled("other", "aaaa", "env1")
+    assert ledger.enabled.is_enabled("policy", "aaaa")
+    assert not ledger.enabled.is_enabled("policy", "bbbb")
+    assert not ledger.enabled.is_enabled("other", "aaaa")
+    assert ledger.enabled.trust("policy", "aaaa", True, by=BY)
+    ledger.enabled.set("policy", "aaaa", "env2", by=BY)
+    assert [row.trusted for row in ledger.enabled.list()] == [True, True]
+    assert ledger.enabled.trust("policy", "aaaa", False, by=BY)
+    assert not ledger.enabled.trusted("policy", "aaaa")
 
 
 def test_rows_of_several_versions_stand_side_by_side(ledger: Ledger) -> None:
@@ -109,15 +113,15 @@ def test_rows_of_several_versions_stand_side_by_side(ledger: Ledger) -> None:
 
 
 def test_trust_needs_enabling_lapses_with_the_files_and_is_recorded(ledger: Ledger) -> None:
-    assert not ledger.enabled.trust("policy", "aaaa", "env1", True, by=BY)
+    assert not ledger.enabled.trust("policy", "aaaa", True, by=BY)
     ledger.enabled.set("policy", "aaaa", "env1", by=BY)
-    assert not ledger.enabled.trusted("policy", "aaaa", "env1")
-    assert ledger.enabled.trust("policy", "aaaa", "env1", True, by="token:phone")
+    assert not ledger.enabled.trusted("policy", "aaaa")
+    assert ledger.enabled.trust("policy", "aaaa", True, by="token:phone")
     ledger.enabled.set("policy", "aaaa", "env1", by=BY)  # enabling again takes nothing back
-    assert ledger.enabled.trusted("policy", "aaaa", "env1")
-    assert not ledger.enabled.trusted("policy", "bbbb", "env1")
-    assert ledger.enabled.trust("policy", "aaaa", "env1", False, by=BY)
-    assert not ledger.enabled.trusted("policy", "aaaa", "env1")
+    assert ledger.enabled.trusted("policy", "aaaa")
+    assert not ledger.enabled.trusted("policy", "bbbb")
+    assert ledger.enabled.trust("policy", "aaaa", False, by=BY)
+    assert not ledger.enabled.trusted("policy", "aaaa")
     ledger.enabled.clear("policy", by=BY)
     events = [(row.event, row.setting, row.by) for row in reversed(ledger.trail.query())]
     assert events == [

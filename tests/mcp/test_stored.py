@@ -299,7 +299,7 @@ def test_a_servers_own_read_only_hint_opens_nothing_until_a_person_trusts_the_se
         row = host.snapshot.distribution("mcp:web")
         environment = host.upkeep.environment
         host.ledger.enabled.set("mcp:web", row.files_hash, environment, by="terminal:ada")
-        host.ledger.enabled.trust("mcp:web", row.files_hash, environment, True, by="terminal:ada")
+        host.ledger.enabled.trust("mcp:web", row.files_hash, True, by="terminal:ada")
         call = host.dispatcher.examine(turn.state, "_mcp_web_search", {"query": "x"})
         assert (call.effect, call.trusted) == (SideEffect.READ, True)
         configure(home, {"web": {"command": "web-server", "args": ["--evil"]}})

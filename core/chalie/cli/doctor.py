@@ -134,7 +134,7 @@ def known(host: Host) -> dict[str, list[str]]:
     waiting = (hold for hold in host.holds.list() if hold.environment == environment)
     kinds = {
         "settings": (row.package for row in ledger.permissions.list()),
-        "enabled files": (row.dist for row in ledger.enabled.list(environment)),
+        "enabled files": (row.dist for row in ledger.enabled.list()),
         "pins of what was allowed": (row.pin.dist for row in ledger.pins.list()),
         "calls that wait for a person": (hold.dist for hold in waiting),
     }
@@ -146,8 +146,8 @@ def known(host: Host) -> dict[str, list[str]]:
 
 
 def lapsed(host: Host, dist: str) -> bool:
-    """Whether a package was enabled here, but with other files than it has now."""
-    return any(row.dist == dist for row in host.ledger.enabled.list(environment_key()))
+    """Whether a package was enabled, but with other files than it has now."""
+    return any(row.dist == dist for row in host.ledger.enabled.list())
 
 
 def _why_not_enabled(host: Host, dist: str) -> str:

@@ -57,7 +57,7 @@ def _enable(host: Host, dist: str) -> int:
     found = row(host, dist)
     power = powers(host, dist)
     environment = environment_key()
-    if power and not host.ledger.enabled.is_enabled(dist, found.files_hash, environment):
+    if power and not host.ledger.enabled.is_enabled(dist, found.files_hash):
         try:
             by = proven(host)
         except ChalieError as error:

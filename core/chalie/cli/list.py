@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from ..config import environment_key, normal_dist
+from ..config import normal_dist
 from ..names import is_server
 from . import lookup
 from .completion import packages
@@ -82,7 +82,6 @@ def package_rows(host: Host) -> list[dict[str, Any]]:
     for group in ("abilities", "policies", "plugins", "skills", "models"):
         for entry in host.snapshot.entry_points(f"chalie.{group}"):
             brings.setdefault(entry.dist, set()).add(group)
-    environment = environment_key()
     off = lookup.disabled(host)
     rows = [_row(dist, version, (), f"disabled: chalie enable {dist}") for dist, version in off.items()]
     for found in host.snapshot.distributions():
@@ -93,7 +92,7 @@ def package_rows(host: Host) -> list[dict[str, Any]]:
         if found.state == "quarantined":
             state = "quarantined: chalie doctor"
         elif {"policies", "plugins"} & set(kinds) and not host.ledger.enabled.is_enabled(
-            found.name, found.files_hash, environment
+            found.name, found.files_hash
         ):
             state = f"installed, not enabled: chalie enable {found.name}"
         rows.append(_row(found.name, found.version, kinds, state, usable=found.state == "ready"))

@@ -47,7 +47,7 @@ def changed(context: click.Context, package: str, *, trusted: bool) -> int:
         found = row(host, dist)
         if "policies" not in powers(host, dist):
             raise ChalieError(f"{dist} brings no policies", code="not-allowed", hint=f"chalie show {dist}")
-        if not host.ledger.enabled.trust(dist, found.files_hash, environment_key(), trusted, by=by):
+        if not host.ledger.enabled.trust(dist, found.files_hash, trusted, by=by):
             raise ChalieError(
                 f"{dist} is not enabled with the files it has now",
                 code="not-allowed",
@@ -69,10 +69,10 @@ def _server(context: click.Context, dist: str, *, trusted: bool) -> int:
             raise ChalieError(
                 f"no server {slug} is configured", code="unknown-server", hint="chalie mcp list"
             )
-        enabled, environment = host.ledger.enabled, environment_key()
+        enabled = host.ledger.enabled
         if trusted:
-            enabled.set(dist, found.files_hash, environment, by=by)
-        enabled.trust(dist, found.files_hash, environment, trusted, by=by)
+            enabled.set(dist, found.files_hash, environment_key(), by=by)
+        enabled.trust(dist, found.files_hash, trusted, by=by)
         claims = Counter(item.side_effect.value for item in host.snapshot.of(dist))
     said = ", ".join(f"{count} {effect}" for effect, count in sorted(claims.items())) or "nothing yet"
     if trusted:

@@ -13,7 +13,7 @@ from .trail import record
 
 __all__ = ["Enabled", "EnabledRow"]
 
-_ONE: Final = "WHERE dist = ? AND files_hash = ? AND environment = ?"
+_ONE: Final = "WHERE dist = ? AND files_hash = ?"
 
 
 @frozen
@@ -23,7 +23,7 @@ class EnabledRow:
     Attributes:
         dist: the distribution's normalised name.
         files_hash: SHA-256 (hex) over its files; other files are not enabled.
-        environment: the Python environment's key.
+        environment: key of the Python environment where that was said; it counts in all of the home.
         trusted: whether its policies' allow counts.
         by: who enabled it, or last changed the trust.
         at: when.
@@ -38,7 +38,10 @@ class EnabledRow:
 
 
 class Enabled:
-    """Rows stand per (distribution, files hash, environment), several side by side.
+    """What was said counts for a distribution with exactly those files, and for each such state side by side.
+
+    It counts in every Python environment of the home. An environment is another one as soon as its import
+    path is, as by an editable install, and no limit may end with that.
 
     Args:
         fast: the connection for reading.
@@ -52,14 +55,19 @@ class Enabled:
         self._clock = clock
 
     def set(self, dist: str, files_hash: str, environment: str, *, by: str) -> None:
-        """Enable a package with exactly these files; it keeps the trust it has."""
+        """Enable a package with exactly these files; it keeps the trust it has.
+
+        Args:
+            environment: where that is said.
+        """
         if not (dist and files_hash and environment and by):
             raise ValueError("enabling needs a distribution, its files' hash, an environment and who said so")
         now = self._clock()
         with self._durable().transaction() as connection:
             added = connection.execute(
-                "INSERT OR IGNORE INTO enabled VALUES (?, ?, ?, 0, ?, ?)",
-                (dist, files_hash, environment, by, now),
+                "INSERT OR IGNORE INTO enabled SELECT ?, ?, ?, coalesce(max(trusted), 0), ?, ? "
+                f"FROM enabled {_ONE}",
+                (dist, files_hash, environment, by, now, dist, files_hash),
             ).rowcount
             if added:
                 record(connection, now, "package.enabled", dist=dist, detail=f"files {files_hash}", by=by)
@@ -80,13 +88,13 @@ class Enabled:
                 record(connection, now, "package.disabled", dist=dist, by=by)
         return removed
 
-    def trust(self, dist: str, files_hash: str, environment: str, trusted: bool, *, by: str) -> bool:
+    def trust(self, dist: str, files_hash: str, trusted: bool, *, by: str) -> bool:
         """Say whether an enabled package's allow counts; return False where it is not enabled."""
         now = self._clock()
         with self._durable().transaction() as connection:
             found = connection.execute(
                 f"UPDATE enabled SET trusted = ?, by = ?, at = ? {_ONE}",
-                (int(trusted), by, now, dist, files_hash, environment),
+                (int(trusted), by, now, dist, files_hash),
             ).rowcount
             if found:
                 setting = "trusted" if trusted else "distrusted"
@@ -94,14 +102,13 @@ class Enabled:
                 record(connection, now, "trust.changed", dist=dist, setting=setting, detail=detail, by=by)
         return bool(found)
 
-    def is_enabled(self, dist: str, files_hash: str, environment: str) -> bool:
+    def is_enabled(self, dist: str, files_hash: str) -> bool:
         """Tell whether a package with exactly these files is enabled."""
-        return bool(self._fast.read(f"SELECT 1 FROM enabled {_ONE}", (dist, files_hash, environment)))
+        return bool(self._fast.read(f"SELECT 1 FROM enabled {_ONE}", (dist, files_hash)))
 
-    def trusted(self, dist: str, files_hash: str, environment: str) -> bool:
+    def trusted(self, dist: str, files_hash: str) -> bool:
         """Tell whether a package with exactly these files is enabled and trusted."""
-        rows = self._fast.read(f"SELECT trusted FROM enabled {_ONE}", (dist, files_hash, environment))
-        return bool(rows and rows[0][0])
+        return bool(self._fast.read(f"SELECT max(trusted) FROM enabled {_ONE}", (dist, files_hash))[0][0])
 
     def list(self, environment: str | None = None) -> tuple[EnabledRow, ...]:
         """Return every row, or those of one environment, in order of distribution and time."""

@@ -23,7 +23,7 @@ _SET: Final = """INSERT INTO permissions (channel, package, permission, setting,
 
 _FOREIGN: Final = "_mcp_"
 _PINS: Final = "SELECT dist, name, descriptor_hash, files_hash FROM pins"
-_TRUSTED: Final = "SELECT dist, files_hash, environment FROM enabled WHERE trusted"
+_TRUSTED: Final = "SELECT DISTINCT dist, files_hash FROM enabled WHERE trusted"
 
 _Key = tuple[str, str, str]
 _Pairs = Mapping[tuple[str, str], frozenset[tuple[str, str]]]
@@ -75,7 +75,7 @@ class Rows:
     rows: Mapping[_Key, PermissionRow]
     patterns: Mapping[tuple[str, str], tuple[tuple[str, PermissionRow], ...]]
     pins: _Pairs
-    trusted: frozenset[_Key]
+    trusted: frozenset[tuple[str, str]]
     clock: Callable[[], float] = field(eq=False)
 
     def get(self, channel: str, package: str, permission: str) -> PermissionRow | None:
@@ -135,7 +135,7 @@ class Permissions:
         else:
             rows = {(row[0], row[1], row[2]): _row(*row) for row in self._fast.read(_READ)}
             pins = _paired(self._fast.read(_PINS))
-            trusted = frozenset(map(tuple, self._fast.read(_TRUSTED)))
+            trusted = frozenset((row[0], row[1]) for row in self._fast.read(_TRUSTED))
             last = Rows(mark, counter, rows, _patterns(rows.values()), pins, trusted, self._clock)
         # one assignment: a thread that is late replaces all of it, and its old mark brings the next look
         self._last = last
@@ -153,9 +153,9 @@ class Permissions:
         """Return what `Rows.for_call` does of the rows as they are now."""
         return self.look().for_call(channel, package, name, permission)
 
-    def trusts(self, dist: str, files_hash: str, environment: str) -> bool:
+    def trusts(self, dist: str, files_hash: str) -> bool:
         """Tell whether a policy with exactly these files is trusted."""
-        return (dist, files_hash, environment) in self.look().trusted
+        return (dist, files_hash) in self.look().trusted
 
     def set(
         self,

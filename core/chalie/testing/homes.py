@@ -76,4 +76,4 @@ def _enable(home: Path, dist: str) -> None:
     environment = environment_key()
     with Ledger.open(config.ledger_path) as ledger:
         ledger.enabled.set(dist, row.files_hash, environment, by="test")
-        ledger.enabled.trust(dist, row.files_hash, environment, True, by="test")
+        ledger.enabled.trust(dist, row.files_hash, True, by="test")
