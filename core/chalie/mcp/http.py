@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import inspect
 import ipaddress
 import json
 import socket
@@ -214,11 +215,14 @@ async def serve_http(
     from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 
     tools = ToolServer(host, _caller, person_at_client=person_at_client)
+    limits: dict[str, Any] = {
+        "session_idle_timeout": IDLE_S,
+        "max_request_body_size": LARGEST_BODY,
+        "max_sessions": MOST_SESSIONS,
+    }
+    known = inspect.signature(StreamableHTTPSessionManager).parameters  # the first versions lack some
     manager = StreamableHTTPSessionManager(
-        tools.build(),
-        session_idle_timeout=IDLE_S,
-        max_request_body_size=LARGEST_BODY,
-        max_sessions=MOST_SESSIONS,
+        tools.build(), **{name: value for name, value in limits.items() if name in known}
     )
     # a connection of its own: a reader never waits for those who write, and revoking counts at once
     reading = Database(host.ledger.path, durable=False)

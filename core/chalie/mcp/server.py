@@ -98,19 +98,21 @@ class ToolServer:
                 changes = notification_options or NotificationOptions(tools_changed=True)
                 return super().create_initialization_options(changes, experimental_capabilities, extensions)
 
-        return Listed(
+        server = Listed(
             "chalie",
             version=__version__,
             title="Chalie",
             instructions=_INSTRUCTIONS,
             # what a client may call depends on who it is and on what it found a moment ago
             cache_hints={"tools/list": CacheHint(ttl_ms=0, scope="private")},
-            # no tool here has its arguments in headers, so that there is nothing to compare with them
-            get_tool_input_schema=lambda name: None,
             on_list_tools=self._list,
             on_call_tool=self._call,
             on_subscriptions_listen=self._listen,
         )
+        # no tool here has its arguments in headers: else each call would have the whole list made, to compare
+        # them. The first versions of the SDK know no such attribute, and always do that.
+        server.get_tool_input_schema = lambda name: None
+        return server
 
     def close(self) -> None:
         """Open no more turns."""
