@@ -81,6 +81,25 @@ def test_a_result_waits_in_the_inbox_of_its_conversation(chalie: Chalie, home: P
 
 
 @pytest.mark.usefixtures("approver")
+def test_a_call_at_the_command_line_and_its_run_later_pass_the_gate_once_each(
+    chalie: Chalie, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    counted: list[int] = []
+    closed = Host.close
+
+    def close(self: Host) -> None:
+        counted.append(self.gate.passes)
+        closed(self)
+
+    monkeypatch.setattr(Host, "close", close)
+    hold = asked(chalie, "dice")
+    chalie("call", "dice", "--yes")
+    chalie("explain", "dice")
+    chalie("approve", hold)
+    assert counted == [1, 1, 0, 1]
+
+
+@pytest.mark.usefixtures("approver")
 def test_always_sets_the_row_and_for_one_that_ends(chalie: Chalie) -> None:
     chalie("approve", asked(chalie, "dice"), "--always")
     assert chalie("call", "dice").code == exits.OK
