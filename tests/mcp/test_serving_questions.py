@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from collections.abc import Iterator
 from typing import Any, Literal
@@ -119,6 +120,28 @@ async def test_a_channel_without_a_person_asks_nobody_at_the_client_either(serve
         async with Client(plain.server, mode=mode, elicitation_callback=person) as client:
             assert parse(texts(await client.call_tool("call_tool", DEPLOY))).code == "permission-denied"
     assert person.asked == []
+
+
+@pytest.mark.asyncio
+async def test_a_question_is_taken_back_when_its_call_is_given_up(asking: Here) -> None:
+    shown, withdrawn = asyncio.Event(), asyncio.Event()
+
+    async def person(context: Any, params: Any) -> ElicitResult:
+        shown.set()
+        try:
+            await asyncio.sleep(60)
+        except asyncio.CancelledError:
+            withdrawn.set()
+            raise
+        return ElicitResult(action="accept", content={"answer": "once"})
+
+    async with Client(asking.server, mode="legacy", elicitation_callback=person) as client:
+        call = asyncio.create_task(client.call_tool("call_tool", DEPLOY))
+        await asyncio.wait_for(shown.wait(), 20)
+        call.cancel()
+        await asyncio.wait_for(withdrawn.wait(), 20)
+        assert not (await client.call_tool("call_tool", {"name": "echo"})).is_error
+    assert asking.served.ran == [] and [hold.state for hold in asking.host.holds.list()] == ["pending"]
 
 
 async def asked(client: Client, arguments: Any = DEPLOY) -> InputRequiredResult:

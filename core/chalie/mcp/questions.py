@@ -92,6 +92,11 @@ class AskedAtClient:
         self._context = context
         self._caller = caller
         self._loop = loop
+        self._given_up = threading.Event()
+
+    def give_up(self) -> None:
+        """Take the question back: the client waits for the call no longer."""
+        self._given_up.set()
 
     def ask(self, hold: HoldView) -> Answer:
         """Return the person's answer.
@@ -112,7 +117,7 @@ class AskedAtClient:
             except TimeoutError:
                 if asking.done():
                     raise
-                if over.is_set():
+                if over.is_set() or self._given_up.is_set():
                     asking.cancel()
                     raise TimeoutError("it was answered elsewhere, or too late") from None
 

@@ -191,6 +191,8 @@ class ToolServer:
             text = await turn.acall(name, arguments)
         except asyncio.CancelledError:
             progress.give_up()
+            if isinstance(approver, AskedAtClient):
+                approver.give_up()
             raise
         await progress.told()
         record = turn.records[-1] if turn.records else None
