@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import json
 import tomllib
 from pathlib import Path
 from typing import Any
 
 import pytest
-from chalie.authoring import naming, vocabulary
-from chalie.authoring.lint import RULES
+from chalie.authoring import naming, sources, vocabulary
+from chalie.authoring.lint import RULES, lint
+from chalie.catalogue import tables
 from chalie.catalogue.descriptor import Descriptor, EntryPoint
+from chalie.catalogue.snapshot import Snapshot
+from chalie.catalogue.tables import Contents, DistributionRow
 from chalie.discovery.embedding import model_folder
 from chalie.gate.display import escaped
 from hypothesis import given
@@ -187,3 +191,25 @@ def test_no_text_whatever_breaks_lint(name: str, summary: str, parameter: str) -
     for finding in report.findings:
         shown = finding.message + finding.fix + finding.where
         assert escaped(shown) == shown
+
+
+def test_an_editable_package_is_linted_by_the_settings_of_its_project(tmp_path: Path) -> None:
+    project, info = tmp_path / "rota", tmp_path / "site" / "rota-1.dist-info"
+    project.mkdir()
+    info.mkdir(parents=True)
+    (project / "pyproject.toml").write_text('[tool.chalie.lint]\nparameters = "snake_case"\n')
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: rota\nVersion: 1\n")
+    (info / "entry_points.txt").write_text("[chalie.abilities]\nrota = rota\n")
+    (info / "direct_url.json").write_text(
+        json.dumps({"url": project.as_uri(), "dir_info": {"editable": True}})
+    )
+    first_day = {"properties": {"first_day": TEXT}}
+    tool = subject("rota", "Show the rota.", dist="rota", parameters=first_day, side_effect="read").descriptor
+    found = {}
+    for editable in (True, False):
+        row = DistributionRow("rota", "1", str(info), "", "", editable, "ready")
+        tables.write(tmp_path / f"{editable}.sqlite", Contents((row,), (tool,)), {})
+        snapshot = Snapshot.open(tmp_path / f"{editable}.sqlite")
+        found[editable] = rules(lint(sources.installed(snapshot, ["rota", "absent"])))
+        snapshot.close()
+    assert found == {True: [], False: ["parameter-case"]}
