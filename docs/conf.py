@@ -26,7 +26,7 @@ smartquotes = False  # what is quoted here is often typed
 
 myst_enable_extensions = ["attrs_inline", "colon_fence", "deflist", "fieldlist"]
 myst_heading_anchors = 4
-copybutton_exclude = ".linenos, .gp"
+copybutton_prompt_text = "$ "
 
 html_theme = "furo"
 html_title = "Chalie"

@@ -30,7 +30,8 @@ ADVICE: Final[Mapping[str, str]] = {
     "ambiguous-name": "Call it as `<package>__<tool>`; the message lists who owns the name. `chalie show "
     "NAME` shows them side by side.",
     "not-ready": "Old code never runs under a new description. Restart the program after an upgrade; "
-    "where the message says that the package is still being read, the next turn will have it.",
+    "where the message says that the package is still being read, the next turn will have "
+    "it. A server that lists another tool of that name now is searched again.",
     "quarantined": "`chalie doctor` says what is wrong with the package, in which file, and the line that "
     "repairs it. Everything else works meanwhile.",
     "unknown-action": "Pass one of the values listed as `action=`. Where the values are your own tool's: its "

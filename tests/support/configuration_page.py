@@ -52,7 +52,8 @@ Packages have variables of their own, which their pages name: `CHALIE_WORKSPACE_
 | `ledger.sqlite` | permissions, holds, the trail, kept results, inboxes |
 | `generations/<environment>/` | catalogue and indexes of one Python environment; can be built again |
 | `data/<package>/` | what a package's tools keep, each for itself |
-| `mcp.json` | the MCP servers whose tools are taken in |
+| `mcp.json` | the MCP servers whose tools are taken in: [yours](bring-your-mcp-servers.md) |
+| `mcp/` | what each of them last listed, and how it was last reached |
 | `config.toml`, `packages.toml` | options: yours, and what commands wrote |
 
 The folder has mode 0700. It may be copied while nothing runs; without the `generations` folder nothing is
