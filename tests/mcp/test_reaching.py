@@ -32,6 +32,26 @@ def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Host]:
         yield host
 
 
+GOOD = tools("say", *(f"say_{number}" for number in range(49)))
+BAD = [{"name": "bad", "inputSchema": {}}, {"name": "worse"}, 7]
+
+
+@pytest.fixture(scope="module")
+def rig(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Host]:
+    """A host with servers that misbehave, each in its own way; what two of them got is in the home."""
+    home = tmp_path_factory.mktemp("rig") / "home"
+    with hosted(
+        home,
+        fifty=raw(tools=[*GOOD[:25], *BAD, *GOOD[25:]]),
+        limited={**raw(tools=tools("wait", "say"), log=str(home / "limited")), "timeout": 0.3},
+        logged=raw(tools=tools("wait"), log=str(home / "logged")),
+        changing=raw(tools=tools("change"), after_change=0.5),
+        crashing={**raw(tools=tools("crash"), crash="tools/call"), "env": {"TOKEN": "s3cret-value"}},
+        large=raw(tools=tools("big")),
+    ) as host:
+        yield host
+
+
 # what comes back
 
 
@@ -111,14 +131,11 @@ def test_a_server_that_was_killed_is_started_again_for_the_next_call(lab: Host) 
 # misbehaviour
 
 
-def test_of_a_bad_tool_among_fifty_the_fifty_arrive_and_are_called(home: Path) -> None:
-    good = tools("say", *(f"say_{number}" for number in range(49)))
-    bad = [{"name": "bad", "inputSchema": {}}, {"name": "worse"}, 7]
-    with hosted(home, raw=raw(tools=[*good[:25], *bad, *good[25:]])) as host:
-        assert sum(item.bare != "" for _, item in host.snapshot.abilities()) == 50
-        named = [problem.entry_point for problem in host.problems() if problem.phase == "server"]
-        assert named == ["tool: bad", "tool: worse", "tool: number 28"]
-        assert json.loads(call(host, "say_48", text="hi").body) == {"text": "hi"}
+def test_of_a_bad_tool_among_fifty_the_fifty_arrive_and_are_called(rig: Host) -> None:
+    assert len(rig.snapshot.of("mcp:fifty")) == 50
+    named = [problem.entry_point for problem in rig.problems() if problem.dist == "mcp:fifty"]
+    assert named == ["tool: bad", "tool: worse", "tool: number 28"]
+    assert json.loads(call(rig, "say_48", text="hi").body) == {"text": "hi"}
 
 
 def test_all_pages_are_read_an_empty_cursor_included(home: Path) -> None:
@@ -193,55 +210,51 @@ def test_a_server_that_hangs_up_on_the_newer_protocol_is_asked_the_older_way(hom
         assert reaching.refresh("raw").protocol == "2025-11-25"
 
 
-def test_a_call_that_crashes_its_server_says_that_the_outcome_is_not_known(home: Path) -> None:
-    with hosted(home, raw={**raw(crash="tools/call"), "env": {"TOKEN": "s3cret-value"}}) as host:
-        frame = call(host, "say", text="hi")
-        assert frame.code == "connection-lost" and "status 3" in frame.body
-        assert "not known" in (frame.hint or "") and "s3cret" not in frame.body
-        row = json.loads(parse(host.turn().call("find_tools", {"query": ["say"], "act_summary": "x"})).body)[
-            "injected"
-        ][0]
-        assert row["availability"] == "not_connected" and "status 3" in row["reason"]
+def test_a_call_that_crashes_its_server_says_that_the_outcome_is_not_known(rig: Host) -> None:
+    frame = call(rig, "crash", text="hi")
+    assert frame.code == "connection-lost" and "status 3" in frame.body
+    assert "not known" in (frame.hint or "") and "s3cret" not in frame.body
+    found = parse(rig.turn().call("find_tools", {"query": ["crash"], "act_summary": "x"}))
+    (row,) = json.loads(found.body)["injected"]
+    assert row["availability"] == "not_connected" and "status 3" in row["reason"]
 
 
-def test_a_call_past_its_limit_is_cancelled_at_the_server_and_the_session_goes_on(
-    home: Path, tmp_path: Path
-) -> None:
-    log = tmp_path / "log"
-    entry = {**raw(tools=tools("wait", "say"), log=str(log)), "timeout": 0.3}
-    with hosted(home, raw=entry) as host:
-        frame = call(host, "wait", text="30")
-        assert frame.code == "timed-out" and "0.3 s" in frame.body
-        asked = received(log, "tools/call")[0]["id"]
-        (told,) = eventually(lambda: received(log, "notifications/cancelled"))
-        assert told["params"]["requestId"] == asked
-        starts = len(received(log, "initialize"))
-        assert call(host, "say", text="hi").status == "success"
-        assert len(received(log, "initialize")) == starts
+def test_a_call_past_its_limit_is_cancelled_at_the_server_and_the_session_goes_on(rig: Host) -> None:
+    log = rig.config.home / "limited"
+    frame = call(rig, "_mcp_limited_wait", text="30")
+    assert frame.code == "timed-out" and "0.3 s" in frame.body
+    asked = received(log, "tools/call")[0]["id"]
+    (told,) = eventually(lambda: received(log, "notifications/cancelled"))
+    assert told["params"]["requestId"] == asked
+    starts = len(received(log, "initialize"))
+    assert call(rig, "_mcp_limited_say", text="hi").status == "success"
+    assert len(received(log, "initialize")) == starts
 
 
-def test_a_cancelled_call_is_cancelled_at_the_server_and_answered_once(home: Path, tmp_path: Path) -> None:
-    log = tmp_path / "log"
-    with hosted(home, raw=raw(tools=tools("wait", "say"), log=str(log))) as host:
-        turn = host.turn(active=["wait"])
-        answers: list[str] = []
-        thread = threading.Thread(
-            target=lambda: answers.append(turn.call("wait", {"text": "0.4", "act_summary": "x"}))
-        )
-        thread.start()
-        assert eventually(lambda: received(log, "tools/call"))
-        turn.cancel()
-        thread.join(10)
-        assert [parse(text).code for text in answers] == ["cancelled"]
-        assert eventually(lambda: received(log, "notifications/cancelled"))
-        # its late answer finds nobody, and the next call gets its own
-        assert json.loads(call(host, "wait", text="0.5").body) == {"text": "0.5"}
+def test_a_cancelled_call_is_cancelled_at_the_server_and_answered_once(rig: Host) -> None:
+    log = rig.config.home / "logged"
+    turn = rig.turn(active=["_mcp_logged_wait"])
+    answers: list[str] = []
+    arguments = {"text": "0.4", "act_summary": "x"}
+    thread = threading.Thread(target=lambda: answers.append(turn.call("_mcp_logged_wait", arguments)))
+    thread.start()
+    assert eventually(lambda: received(log, "tools/call"))
+    turn.cancel()
+    thread.join(10)
+    assert [parse(text).code for text in answers] == ["cancelled"]
+    assert eventually(lambda: received(log, "notifications/cancelled"))
+    # its late answer finds nobody, and the next call gets its own
+    assert json.loads(call(rig, "_mcp_logged_wait", text="0.5").body) == {"text": "0.5"}
 
 
-def test_a_change_is_seen_and_a_running_call_ends_on_what_it_was_admitted_with(home: Path) -> None:
-    with hosted(home, raw=raw(tools=tools("change"), after_change=0.5)) as host:
-        assert json.loads(call(host, "change", text="fresh").body) == {"text": "fresh"}
-        assert eventually(lambda: "_mcp_raw_fresh" in host.turn(active=["fresh"]).names)
+def test_a_change_is_seen_and_a_running_call_ends_on_what_it_was_admitted_with(rig: Host) -> None:
+    assert json.loads(call(rig, "change", text="fresh").body) == {"text": "fresh"}
+    assert eventually(lambda: "_mcp_changing_fresh" in rig.turn(active=["fresh"]).names)
+
+
+def test_a_long_text_is_cut_and_kept(rig: Host) -> None:
+    frame = call(rig, "big", text=str(5 * 1024 * 1024))
+    assert frame.meta["truncated"] is True and frame.meta["size"] == 5 * 1024 * 1024
 
 
 RUN = f"runpy.run_path({str(HERE / 'raw_server.py')!r}, run_name='__main__')\n"
@@ -328,9 +341,3 @@ def test_a_variable_that_is_not_set_is_named(home: Path) -> None:
     configure(home, {"raw": {**raw(), "env": {"KEY": "${NO_SUCH_VARIABLE}"}}})
     with client(home) as reaching, pytest.raises(ChalieError, match="NO_SUCH_VARIABLE, which is not set"):
         reaching.refresh("raw")
-
-
-def test_a_long_text_is_cut_and_kept(home: Path) -> None:
-    with hosted(home, raw=raw(tools=tools("big"))) as host:
-        frame = call(host, "big", text=str(5 * 1024 * 1024))
-        assert frame.meta["truncated"] is True and frame.meta["size"] == 5 * 1024 * 1024

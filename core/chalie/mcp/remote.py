@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import inspect
 from collections.abc import AsyncIterator
 from typing import Any, Final
 
@@ -14,6 +15,12 @@ from .child import MOST_LINE, Streams
 
 __all__ = ["Remote"]
 
+#: the bound on one event of a stream, which the first versions of the SDK do not take.
+_LARGEST: Final[dict[str, Any]] = (
+    {"max_sse_event_size": MOST_LINE}
+    if "max_sse_event_size" in inspect.signature(streamable_http_client).parameters
+    else {}
+)
 _CONNECT_S: Final = 15.0
 #: seconds without a byte of an answer; longer than any call's limit, which is kept elsewhere.
 _SILENT_S: Final = 3_600.0
@@ -43,12 +50,9 @@ class Remote:
             event_hooks=hooks,
             transport=_Bounded(httpx2.AsyncHTTPTransport()),
         )
-        async with client:
-            url = self._server.url
-            async with streamable_http_client(
-                url, http_client=client, max_sse_event_size=MOST_LINE
-            ) as streams:
-                yield streams
+        url = self._server.url
+        async with client, streamable_http_client(url, http_client=client, **_LARGEST) as streams:
+            yield streams
 
     @property
     def refused(self) -> bool:
