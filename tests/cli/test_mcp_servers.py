@@ -119,10 +119,13 @@ def test_trusting_a_server_lets_its_word_count_until_its_entry_changes(
     def effect() -> str:
         return str(chalie("list", "mcp:web", "--json").json["tools"][0]["effect"])
 
-    assert effect() == "destructive"
+    def explained() -> str:
+        return chalie("explain", "_mcp_web_search", "--json").out
+
+    assert effect() == "destructive" and '"effect": "read"' not in explained()
     done = chalie("trust", "mcp:web")
     assert done.code == 0 and "counts now: 1 read" in done.out
-    assert effect() == "read"
+    assert effect() == "read" and '"effect": "read"' in explained()
     assert chalie("show", "_mcp_web_search", "--json").json["permissions"][0]["effect"] == "read"
     assert chalie("mcp", "list", "--json").json["servers"][0]["trusted"] is True
     configure(home, {"web": {"command": "web-server", "args": ["--more"]}})

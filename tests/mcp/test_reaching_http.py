@@ -11,11 +11,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from chalie.catalogue.server_tools import described
 from chalie.catalogue.servers import availability
 from chalie.errors import ChalieError
+from chalie.mcp.results import result_of
 
 from tests.mcp.reaching import HERE, call, client, eventually, hosted
-from tests.mcp.stored import configure
+from tests.mcp.stored import configure, tool
 from tests.mcp.web_server import WebServer, web_server
 
 TOKEN = {"Authorization": "Bearer ${WEB_TOKEN}"}
@@ -98,6 +100,17 @@ def test_a_redirect_to_another_origin_gets_nothing(home: Path, web: WebServer) -
         with client(home) as reaching, pytest.raises(ChalieError):
             reaching.refresh("web")
         assert other.asked == []
+
+
+def test_a_schema_that_names_an_address_makes_nobody_fetch_it(home: Path, web: WebServer) -> None:
+    address = web.url.replace("/mcp", "/schema.json")
+    inside = {"type": "object", "properties": {"a": {"$ref": address}}}
+    schemas = [{"$ref": address}, inside, {"type": "object", "$schema": address}, {"$id": address, **inside}]
+    listed = [tool("good"), *(tool(f"bad_{at}", inputSchema=schema) for at, schema in enumerate(schemas))]
+    tools, problems = described("web", "1", [*listed, tool("fine", outputSchema={"$ref": address})])
+    assert [each.bare for each in tools] == ["good", "fine"] and len(problems) == len(schemas) + 1
+    assert result_of(tools[1], {"structuredContent": {"a": 1}}).status == "success"
+    assert web.fetched == [] and web.asked == []
 
 
 def test_an_answer_without_end_is_given_up(home: Path, web: WebServer) -> None:

@@ -19,6 +19,7 @@ class WebServer:
         told: what to do: `status` for every answer, `elsewhere` to redirect to, `big` bytes of an answer,
             `forget` the next session it is shown, `drop` the connection of a call.
         asked: (path, headers, message) of what it got.
+        fetched: paths that were fetched from it.
     """
 
     def __init__(self, port: int) -> None:
@@ -26,6 +27,7 @@ class WebServer:
         self.told: dict[str, Any] = {}
         self.asked: list[tuple[str, dict[str, str], Any]] = []
         self.session = 1
+        self.fetched: list[str] = []
 
     def methods(self) -> list[str]:
         return [message["method"] for _, _, message in self.asked]
@@ -83,6 +85,7 @@ class _Handler(BaseHTTPRequestHandler):
         self.wfile.write(body)
 
     def do_GET(self) -> None:
+        self.site.fetched.append(self.path)
         self.answer(405, b"")
 
     def do_DELETE(self) -> None:

@@ -96,7 +96,7 @@ def _calls(host: Host, turn: Turn, name: str, given: Any) -> list[Call]:
             found.dist,
             found.name,
             permission,
-            effect,
+            host.approvals.effect(found, effect),
             None,
             turn.channel.policy,
             turn.principal,

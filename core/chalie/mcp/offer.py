@@ -212,7 +212,10 @@ def definitions(state: TurnState, found: Iterable[Descriptor]) -> str | None:
 def _facts(descriptor: Descriptor) -> dict[str, Any]:
     return {
         "chalie/package": descriptor.dist,
-        "chalie/permissions": {permission: effect.value for permission, effect in descriptor.permissions()},
+        "chalie/permissions": {
+            permission: (SideEffect.DESTRUCTIVE if names.is_server(descriptor.dist) else effect).value
+            for permission, effect in descriptor.permissions()
+        },
     }
 
 
