@@ -81,6 +81,11 @@ class Availability:
     reason: str = ""
 
 
+#: path -> (which file it was, what it said): every hit of a search asks.
+_KNOWN: Final[dict[str, tuple[tuple[int, int, int], Availability]]] = {}
+_MOST_KNOWN: Final = 1_000
+
+
 @frozen
 class Servers:
     """All servers of a home as a build takes them in.
@@ -193,10 +198,19 @@ def forget(home: Path, slug: str) -> None:
 
 def availability(home: Path, slug: str) -> Availability:
     """Return how the last attempt to reach a server went; `not_ready` where there was none."""
+    path = f"{home}/{FOLDER}/{slug}.state.json"  # not a Path: a search asks for each of its hits
     try:
-        found = json.loads(_state_path(home, slug).read_bytes())
+        status = os.stat(path)  # noqa: PTH116
+        stamp = (status.st_ino, status.st_mtime_ns, status.st_size)
+        kept = _KNOWN.get(path)
+        if kept is not None and kept[0] == stamp:
+            return kept[1]
+        found = json.loads(Path(path).read_bytes())
         if found["reach"] in get_args(Reach):
-            return Availability(found["reach"], str(found["reason"]))
+            if len(_KNOWN) >= _MOST_KNOWN:
+                _KNOWN.clear()
+            _KNOWN[path] = (stamp, Availability(found["reach"], str(found["reason"])))
+            return _KNOWN[path][1]
     except (OSError, ValueError, KeyError, TypeError):
         pass
     return Availability("not_ready", "it has not been reached yet")
