@@ -126,6 +126,7 @@ def test_the_python_of_a_page_runs_from_top_to_bottom(page: Path, tmp_path: Path
     site = tmp_path / "site"
     for name in ("dice", "weather"):
         packages.install(site, packages.ability_package(name))
+    packages.install(site, water_the_plants())
     home = tmp_path / "home"
     for block in blocks(page, "python"):
         building.checked(
@@ -133,6 +134,33 @@ def test_the_python_of_a_page_runs_from_top_to_bottom(page: Path, tmp_path: Path
             env=building.clean_environment(home, PYTHONPATH=str(site)),
             cwd=tmp_path,
         )
+
+
+def water_the_plants() -> packages.Package:
+    """Return the package of playbooks that its page makes."""
+    import tomllib
+
+    page = ROOT / "docs" / "writing-a-skill.md"
+    project = tomllib.loads(blocks(page, "toml")[0])["project"]
+    folder = "chalie_skill_water_the_plants"
+    files = {f"{folder}/__init__.py": "", f"{folder}/water-the-plants/SKILL.md": blocks(page, "markdown")[0]}
+    return packages.Package(project["name"], files, project["entry-points"])
+
+
+def test_the_playbook_of_its_page_is_read_and_found_as_the_page_says(
+    home: Path, site: Path, tmp_path: Path
+) -> None:
+    import shlex
+
+    from chalie.testing.homes import open_host
+
+    packages.install(site, water_the_plants())
+    lines = blocks(ROOT / "docs" / "writing-a-skill.md", "sh")[1].splitlines()
+    (find,) = [shlex.split(line) for line in lines if line.startswith("chalie find --skills")]
+    with open_host(home, tmp_path) as host:
+        assert not [problem for problem in host.problems() if problem.phase == "playbook"]
+        for entry in (find[3], "water the plants"):
+            assert host.find([entry], "playbook").hits[0].item.name == "water-the-plants", entry
 
 
 def test_the_abilities_of_the_pages_are_described_without_a_complaint(tmp_path: Path) -> None:
