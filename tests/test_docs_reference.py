@@ -226,3 +226,22 @@ def test_the_site_finds_every_page_that_lives_elsewhere() -> None:
     assert conf["sited"]("[a](../../docs/gate.md)", "plugins/x") == "[a](/gate.md)"
     assert conf["sited"]("[a](LICENSE)", "") == "a"
     assert conf["sited"]("[a](https://x.org/y)", "") == "[a](https://x.org/y)"
+
+
+def test_a_link_of_the_site_that_leads_nowhere_is_named_and_so_is_what_would_be_fetched(
+    tmp_path: Path,
+) -> None:
+    import runpy
+
+    pages = {
+        "a.html": '<h1 id="top"></h1><a href="b.html#there"></a><a href="b.html#gone"></a><a href="c.html"></a>',
+        "b.html": '<p id="there"></p><a href="https://example.org"></a><img src="https://example.org/x.png">',
+    }
+    for name, text in pages.items():
+        (tmp_path / name).write_text(text)
+    broken = runpy.run_path(str(DOCS / "check_site.py"))["broken"]
+    assert broken(tmp_path) == [
+        "a.html links to b.html#gone: there is no such place on that page",
+        "a.html links to c.html, which is not there",
+        "b.html fetches https://example.org/x.png from the network",
+    ]
