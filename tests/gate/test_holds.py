@@ -6,20 +6,18 @@ import json
 import stat
 import threading
 from collections.abc import Callable, Iterator
-from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
 import pytest
 from attrs import evolve
-from chalie.calls import Answer, AnswerKind, Call, HoldChange, HoldView, Limit, Setting
+from chalie.calls import Answer, AnswerKind, Call, HoldChange, HoldView, Limit
 from chalie.errors import ChalieError, LedgerUnavailable
 from chalie.gate.admission import Admission
 from chalie.gate.gate import Gate
 from chalie.gate.holds import Holds
 from chalie.gate.policies import Policies
 from chalie.ledger import Hold, Ledger
-from chalie.ledger.pins import Pin
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -277,63 +275,6 @@ def test_an_approved_call_can_still_be_declined_until_it_is_taken_on(gate: Gate)
     gate.holds.spend(other.id)
     with pytest.raises(ChalieError, match="is being run"):
         gate.holds.answered(other, no())
-
-
-def test_always_from_elsewhere_writes_the_row_and_until_one_that_ends(gate: Gate, ledger: Ledger) -> None:
-    gate.holds.answered(waiting(gate), Answer(AnswerKind.ALWAYS, BY))
-    (row,) = ledger.permissions.list()
-    assert (row.channel, row.package, row.permission, row.setting, row.by) == (
-        "chat",
-        DIST,
-        "email.send",
-        Setting.ALLOW,
-        BY,
-    )
-    until = datetime.now(UTC) + timedelta(hours=1)
-    gate.holds.answered(waiting(gate, permission="email.read"), Answer(AnswerKind.UNTIL, BY, until))
-    assert [row.until for row in ledger.permissions.list() if row.permission == "email.read"] == [until]
-
-
-def test_what_must_be_asked_each_time_can_never_be_answered_always(ledger: Ledger) -> None:
-    gate = Gate(
-        ledger, Policies(Hooks(guard={"limit_call": lambda call: Limit("must_ask", "it leaves the house")}))
-    )
-    hold = waiting(gate)
-    for kind in (AnswerKind.ALWAYS, AnswerKind.UNTIL):
-        with pytest.raises(ChalieError, match=r"has to be asked about each time: .*it leaves the house"):
-            gate.holds.answered(hold, Answer(kind, BY, datetime.now(UTC) + timedelta(hours=1)))
-    assert gate.holds.answered(hold, once()).state == "approved"
-    assert ledger.permissions.list() == ()
-
-
-def _pin(descriptor_hash: str, files_hash: str = "files") -> Pin:
-    return Pin(DIST, "email", descriptor_hash, files_hash, "1.0", {})
-
-
-@pytest.mark.parametrize("now", [None, _pin("another")])
-@pytest.mark.parametrize("kind", [AnswerKind.ALWAYS, AnswerKind.UNTIL])
-def test_a_tool_that_changed_while_its_call_waited_is_not_allowed_by_that_answer(
-    ledger: Ledger, kind: AnswerKind, now: Pin | None
-) -> None:
-    gate = Gate(ledger, holds=Holds(ledger, facts=lambda dist, name: now))
-    hold = waiting(gate)
-    answer = Answer(kind, BY, datetime.now(UTC) + timedelta(hours=1))
-    with pytest.raises(ChalieError, match="so that nothing can be allowed of it beyond what was asked"):
-        gate.holds.answered(hold, answer)
-    # an approver's answer, given while it changed, is a yes for once
-    assert gate.holds.answer(hold, answer) is not None
-    assert (ledger.permissions.list(), ledger.pins.list()) == ((), ())
-
-
-def test_always_pins_the_files_that_were_there_when_it_was_asked(ledger: Ledger) -> None:
-    now = _pin("h", "files of later")
-    gate = Gate(ledger, holds=Holds(ledger, facts=lambda dist, name: now), facts=lambda dist, name: now)
-    hold = waiting(gate, files_hash="files", descriptor_hash="h")
-    gate.holds.answered(hold, Answer(AnswerKind.ALWAYS, BY))
-    assert admitted(gate, files_hash="files", descriptor_hash="h").allowed
-    changed = gate.decide(a_call(files_hash="files of later", descriptor_hash="h"), CHAT)
-    assert changed.setting is Setting.ASK
-    assert "its package's files are others" in changed.reason
 
 
 def test_what_allows_is_no_reason_to_ask(ledger: Ledger) -> None:
