@@ -272,3 +272,69 @@ def test_what_the_gate_would_say_is_told_without_a_call(host: Host, ran: Path) -
     assert nobody.foresee("send_words", {"text": "hi"}) == (Setting.DENY, "")
     assert not lines(ran)
     assert (turn.waiting(), turn.records, host.gate.passes) == ((), (), passes)
+
+
+def test_a_yes_to_one_call_is_none_to_another_that_waits_too(host: Host, ran: Path) -> None:
+    turn, token = a_turn(host), host.approver_token
+    _, hold = turn.attempt("send_words", {"text": "hi"})
+    _, other = turn.attempt("send_words", {"text": "all my keys"})
+    assert hold is not None and other is not None
+    _, waits = turn.attempt("send_words", {"text": "all my keys"}, hold=hold.id, answer=ONCE, token=token)
+    assert waits is not None and waits.id == other.id
+    assert not lines(ran)
+
+
+@pytest.mark.parametrize("answer", [ONCE, DECLINE])
+def test_what_became_of_one_call_is_not_told_of_another(host: Host, ran: Path, answer: AnswerKind) -> None:
+    turn, token = a_turn(host), host.approver_token
+    _, hold = turn.attempt("send_words", {"text": "hi"})
+    assert hold is not None
+    turn.settle(hold.id, answer, token=token)
+    text, waits = turn.attempt("send_words", {"text": "changed"}, hold=hold.id, answer=ONCE, token=token)
+    assert waits is not None and parse(text).code == "approval-pending"
+    assert "changed" not in lines(ran)
+
+
+def test_what_became_of_a_call_is_not_told_in_another_conversation(host: Host, ran: Path) -> None:
+    turn, token = a_turn(host, "monday"), host.approver_token
+    _, hold = turn.attempt("send_words", {"text": "hi"})
+    assert hold is not None
+    turn.settle(hold.id, token=token)
+    other = a_turn(host, "tuesday")
+    text, waits = other.attempt("send_words", {"text": "hi"}, hold=hold.id, answer=ONCE, token=token)
+    assert waits is not None and parse(text).code == "approval-pending"
+    assert lines(ran) == ["hi"]
+
+
+@pytest.mark.parametrize("named", [True, False])
+def test_a_no_runs_nothing_where_a_row_allows_it_by_now(host: Host, ran: Path, named: bool) -> None:
+    turn, token = a_turn(host), host.approver_token
+    _, hold = turn.attempt("send_words", {"text": "hi"})
+    assert hold is not None
+    package = ("chat", "chalie-ability-send-words", "send_words")
+    host.ledger.permissions.set(*package, Setting.ALLOW, by="test")
+    try:
+        for arguments in ({"text": "hi"}, {"text": "never asked about"}):
+            text, waits = turn.attempt(
+                "send_words", arguments, hold=hold.id if named else None, answer=DECLINE, token=token
+            )
+            assert (parse(text).code, waits) == ("declined", None)
+    finally:
+        host.ledger.permissions.set(*package, Setting.ASK, by="test")
+    assert host.holds.get(hold.id).state == "declined"
+    assert not lines(ran)
+
+
+def test_two_equal_calls_that_wait_are_answered_each_by_its_id(host: Host, ran: Path) -> None:
+    async def main() -> None:
+        turn, token = a_turn(host), host.approver_token
+        call = ("send_words", {"text": "hi"})
+        asked = await asyncio.gather(*(turn.aattempt(*call) for _ in range(2)))
+        ids = {hold.id for _, hold in asked if hold is not None}
+        for each in sorted(ids):
+            _, waits = await turn.aattempt(*call, hold=each, answer=ONCE, token=token)
+            assert waits is None
+        assert lines(ran) == ["hi"] * len(ids)
+
+    asyncio.run(main())
+    assert a_turn(host).waiting() == ()

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from datetime import datetime
 from typing import TYPE_CHECKING, Final
 
-from .calls import AnswerKind, HoldChange, HoldView, SideEffect
+from .calls import AnswerKind, Call, HoldChange, HoldView, SideEffect
 from .config import Config
 from .envelope import render
 from .errors import ChalieError
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from .build import Upkeep
     from .catalogue.descriptor import Descriptor
     from .catalogue.plugins import Plugins
+    from .dispatch.state import TurnState
 
 __all__ = ["Approvals"]
 
@@ -132,6 +133,32 @@ class Approvals:
             for hold in self.holds.list(principal=principal)
             if hold.conversation == conversation and hold.state in OPEN
         )
+
+    def asked_about(self, call: Call | None, hold_id: str | None, turn: TurnState) -> str | None:
+        """Return the id of the hold of this very call in a turn's conversation, or None.
+
+        Args:
+            call: as the gate sees it; None where it cannot be made now or need not be compared.
+            hold_id: the hold that is meant; without it, it is the one of the call that has waited longest.
+            turn: whose channel, principal and conversation it has to be.
+
+        Raises:
+            ChalieError: `hold-unknown`, also where it is another principal's.
+        """
+        if hold_id is not None:
+            candidates: tuple[Hold, ...] = (self.holds.get(hold_id, principal=turn.principal),)
+        elif call is not None:
+            scope = self.holds.scope(call, turn.id)
+            waits = self.holds.list(principal=turn.principal)
+            candidates = tuple(hold for hold in waits if hold.state in OPEN and hold.scope == scope)
+        else:
+            candidates = ()
+        for hold in candidates:
+            here = (hold.channel, hold.conversation) == (turn.channel.name, turn.conversation)
+            digests = () if call is None else (self.holds.digest(call, False), self.holds.digest(call, True))
+            if here and (call is None or hold.digest in digests):
+                return hold.id
+        return None
 
     def outcome(self, hold_id: str, principal: str) -> str | None:
         """Return the envelope of a call that waited, once it has ended; None while it still waits.

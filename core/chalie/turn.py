@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from .approvals import Approvals
-    from .calls import Answer, CallRecord, Channel, HoldView
+    from .calls import Answer, Call, CallRecord, Channel, HoldView
     from .dispatch.dispatcher import Dispatcher
     from .dispatch.state import TurnState
 
@@ -126,13 +126,15 @@ class Turn:
         """Call a tool without asking anybody, for a program that asks in a way of its own, perhaps later.
 
         Once the program has an answer it makes the same call again with it. An answer is for the very call
-        that was asked about: it counts only where that call waited before this one, with these arguments.
+        that was asked about: it counts only where that call waited before this one, with these arguments. A
+        no never runs anything.
 
         Args:
             name: a name from `names`.
             arguments: a mapping, or the JSON text of an object as a model API delivers it.
             hold: the id of what was asked about; where it was answered elsewhere meanwhile, what became
-                of it is the result, and nothing is called.
+                of it is the result, and nothing is called. Without it an answer is for the one that has
+                waited longest of the same calls.
             answer: what the person said, or None where nobody has been asked.
             token: the approver token that stands for the person; left out, it is as in `Host.answer`.
 
@@ -142,16 +144,12 @@ class Turn:
         Raises:
             NotAuthorised: the answer is nobody's who may give one; the call still waits.
         """
-        over = None if hold is None else self._over(name, hold)
+        over = self._over(name, arguments, hold, answer, token)
         if over is not None:
             return over, None
-        known = {view.id for view in self.waiting()} if answer is not None else set()
         asked = _Unasked()
         text = self._dispatcher.call(self.state, name, arguments, approver=asked)
-        waits = asked.waits(text)
-        if waits is None or answer is None or waits.id not in known:
-            return text, waits
-        return self._settled(name, waits.id, answer, token), None
+        return text, asked.waits(text)
 
     async def aattempt(
         self,
@@ -165,18 +163,14 @@ class Turn:
         """Do what `attempt` does without blocking the event loop."""
         import asyncio
 
-        over = None if hold is None else await asyncio.to_thread(self._over, name, hold)
+        over = None
+        if hold is not None or answer is not None:
+            over = await asyncio.to_thread(self._over, name, arguments, hold, answer, token)
         if over is not None:
             return over, None
-        known: set[str] = set()
-        if answer is not None:
-            known = {view.id for view in await asyncio.to_thread(self.waiting)}
         asked = _Unasked()
         text = await self._dispatcher.acall(self.state, name, arguments, approver=asked)
-        waits = asked.waits(text)
-        if waits is None or answer is None or waits.id not in known:
-            return text, waits
-        return await asyncio.to_thread(self._settled, name, waits.id, answer, token), None
+        return text, asked.waits(text)
 
     def foresee(
         self, name: str, arguments: Mapping[str, Any] | str | None = None
@@ -247,22 +241,43 @@ class Turn:
 
         return await asyncio.to_thread(self.settle, hold, kind, until=until, token=token)
 
-    def _settled(self, name: str, hold: str, answer: AnswerKind, token: str | None) -> str:
-        """Do what `settle` does, where a hold that cannot be run is an envelope too."""
+    def _over(
+        self,
+        name: str,
+        arguments: Mapping[str, Any] | str | None,
+        hold: str | None,
+        answer: AnswerKind | None,
+        token: str | None,
+    ) -> str | None:
+        """Return what became of a call that waited, once answered; None where the call is to be made."""
+        if hold is None and answer is None:
+            return None
+        no = answer in _NO
         try:
-            return self.settle(hold, answer, token=token)
+            # a no, which runs nothing, is for whatever waits under that id; a yes is for the very call
+            call = None if no and hold is not None else self._examined(name, arguments)
+            held = self._approvals.asked_about(call, hold, self.state)
+            if held is not None:
+                text = self._approvals.outcome(held, self.principal)
+                if text is not None:
+                    return self._readable(text)
+                if answer is not None and (no or call is not None):
+                    return self.settle(held, answer, token=token)
         except NotAuthorised:
             raise
         except ChalieError as error:
             return _refused(name, error)
+        if no:  # to a call that does not wait: a no runs nothing, also where a row allows it
+            result = ToolResult.error("it was declined by the person; do not retry.", code="declined")
+            return render(name, result)
+        return None
 
-    def _over(self, name: str, hold: str) -> str | None:
-        """Return what became of a call that waited, or None while it does."""
+    def _examined(self, name: str, arguments: Mapping[str, Any] | str | None) -> Call | None:
         try:
-            text = self._approvals.outcome(hold, self.principal)
-        except ChalieError as error:
-            return _refused(name, error)
-        return None if text is None else self._readable(text)
+            call = self._dispatcher.examine(self.state, name, arguments)
+        except ChalieError:
+            return None
+        return None if isinstance(call, ToolResult) else call
 
     def _readable(self, text: str) -> str:
         """Make the rest of a result that was cut readable from this turn, and return its envelope."""
@@ -293,6 +308,10 @@ class Turn:
     def cancel_call(self, call_id: str) -> bool:
         """Cancel one call by its id, in the background or not; return whether it was running."""
         return self._dispatcher.cancel(call_id)
+
+
+#: answers that run nothing.
+_NO = (AnswerKind.DECLINE, AnswerKind.DECLINE_ALWAYS)
 
 
 def _refused(name: str, error: ChalieError) -> str:
