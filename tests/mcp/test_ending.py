@@ -11,11 +11,13 @@ import threading
 from pathlib import Path
 
 import pytest
+from chalie import Host
+from chalie.envelope import parse
 from chalie.errors import ChalieError
 from chalie.mcp.guard import GONE_S
 
-from tests.mcp.reaching import alive, client, clinging, eventually, raw
-from tests.mcp.stored import configure
+from tests.mcp.reaching import alive, allow_all, client, clinging, eventually, raw
+from tests.mcp.stored import built, configure, listed, tool
 
 HOST = """
 import sys, time
@@ -60,6 +62,24 @@ def test_a_connection_that_is_given_up_while_it_opens_leaves_nothing(home: Path,
         pids = clinging(tmp_path / "pids")
         thread.join(20)
         assert failed
+        gone(pids)
+
+
+def test_a_call_that_is_cancelled_while_its_server_starts_leaves_nothing(home: Path, tmp_path: Path) -> None:
+    configure(home, {"raw": raw(clings=str(tmp_path / "pids"), hang="initialize")})
+    listed(home, "raw", [tool("say")])
+    built(home)
+    with Host.open(home) as host:
+        allow_all(host)
+        turn = host.turn(active=["say"])
+        answers: list[str] = []
+        arguments = {"query": "x", "act_summary": "trying"}
+        thread = threading.Thread(target=lambda: answers.append(turn.call("say", arguments)))
+        thread.start()
+        pids = clinging(tmp_path / "pids")
+        turn.cancel()
+        thread.join(20)
+        assert [parse(text).code for text in answers] == ["cancelled"]
         gone(pids)
 
 
