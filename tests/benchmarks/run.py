@@ -25,10 +25,13 @@ ROOT = HERE.parents[1]
 sys.path.insert(0, str(ROOT))
 
 import probes  # noqa: E402
+import serving  # noqa: E402
 
 from tests.support import packages  # noqa: E402
 
 SMALL, LARGE, EDITABLE = 10, 1000, 40
+#: tools that are served beside a peer: no slower with the first, ten times as fast with the second
+SERVED = (1000, 10_000)
 #: how many bare durable commits a call may cost that is asked about, approved and run
 HOLD_COMMITS = 10
 
@@ -205,6 +208,10 @@ def gating(bench: Bench) -> Iterator[Figure]:
     yield Figure("judging a command of bash: p50", bench.probe("judged", SMALL)["seconds"] * 1e6, "µs", 100)
 
 
+def served(bench: Bench) -> Iterator[Figure]:
+    yield from serving.figures(bench.folder, Figure, SERVED)
+
+
 def measured(
     bench: Bench, parts: Sequence[Callable[[Bench], Iterator[Figure]]]
 ) -> tuple[list[Figure], list[str]]:
@@ -242,7 +249,7 @@ def main() -> int:
     given = options.parse_args()
     with tempfile.TemporaryDirectory(prefix="chalie-bench-") as folder:
         bench = Bench(Path(folder), given.runs)
-        figures, failures = measured(bench, (building, starting, running, gating))
+        figures, failures = measured(bench, (building, starting, running, gating, served))
     if given.json:
         rows = [
             {"what": each.what.strip(), "ours": each.ours, "peer": each.peer, "unit": each.unit,

@@ -154,10 +154,16 @@ def test_a_signal_ends_it_and_what_it_started(served: Served) -> None:
         pipe.call("worker", 2)
         worker = int(parse(pipe.answer(2)["result"]["content"][0]["text"]).body)
         os.kill(worker, 0)
+        pipe.call("nap", 3, n=3000)
+        with served.ledger() as ledger:
+            assert until(lambda: len(started(ledger, "nap")) == 1)
         pipe.process.send_signal(signal.SIGTERM)
-        assert until(pipe.is_gone, GONE_S)
+        assert until(pipe.is_gone, GONE_S) and pipe.process.returncode == 0
         assert until(lambda: not is_alive(worker), GONE_S)
         assert not any("Traceback" in line for line in pipe.aside), "".join(pipe.aside)
+    with served.ledger() as ledger:
+        (ended,) = [row for row in ledger.trail.query() if row.name == "nap" and row.code is not None]
+    assert ended.code == "cancelled"
 
 
 def test_killed_outright_it_leaves_no_process_behind(served: Served) -> None:

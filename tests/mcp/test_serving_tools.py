@@ -12,7 +12,7 @@ import pytest
 from attrs import evolve
 from chalie.calls import SideEffect
 from chalie.envelope import parse
-from chalie.mcp.answers import seen_blocks
+from chalie.mcp.answers import Progressing, seen_blocks
 from chalie.mcp.offer import offered, worst_hints
 from mcp import Client
 from mcp.shared.exceptions import MCPError
@@ -202,6 +202,7 @@ async def test_one_bad_tool_costs_the_list_nothing_but_itself(server: Here) -> N
         "too_large": evolve(echo, name="d", summary="x" * 300_000),
         "call_tool": evolve(echo, dist="chalie-ability-echo", name="echo"),
         "": evolve(echo, name="e"),
+        "echo__echo": evolve(echo, name="f"),  # what the one before the last is called, not to be the door
     }
     turn.state.active.update(bad)
     offer = offered(turn.state)
@@ -350,6 +351,31 @@ async def test_a_picture_is_handed_on_for_the_person_and_nothing_else_goes_past_
     assert parse(text.text).body == "a picture"
     assert (picture.type, picture.data, picture.mime_type) == ("image", "aGk=", "image/png")
     assert picture.annotations.audience == ["user"]
+
+
+@pytest.mark.asyncio
+async def test_all_that_was_said_of_a_call_is_told_before_its_answer_and_nothing_after_it() -> None:
+    told: list[float] = []
+
+    class Slow:
+        class session:
+            @staticmethod
+            async def report_progress(now: float, total: float | None, message: str | None) -> None:
+                for _ in range(5):
+                    await asyncio.sleep(0)
+                told.append(now)
+
+    progress = Progressing(Slow, asyncio.get_running_loop())  # type: ignore[arg-type]
+    for fraction in (0.25, 0.5, 0.25):
+        progress("c", fraction, "")
+    progress("c", None, "")
+    await asyncio.sleep(0)
+    await progress.told()
+    assert told == [0.25, 0.5, 0.5, 0.5625]
+    progress("c", 1.0, "")
+    await asyncio.sleep(0)
+    await progress.told()
+    assert len(told) == 4
 
 
 @pytest.mark.parametrize("rich", [None, 7, "x", [], {"blocks": 7}, {"blocks": [7, None, {"type": []}]}])
