@@ -197,7 +197,7 @@ def gating(bench: Bench) -> Iterator[Figure]:
     )  # fmt: skip
     yield Figure("  with an opinion of each policy", decided["speaking"] * 1e6, "µs", 50)
     yield Figure(
-        "  its thread on any CPU", decided["spread"] * 1e6, "µs", 3, decided["handed"] * 1e6,
+        "  its thread on any CPU", decided["spread"] * 1e6, "µs", 10, decided["handed"] * 1e6,
         "a bare hand-over to a thread and back",
     )  # fmt: skip
     held = bench.probe("held", SMALL, probes.NAME)
