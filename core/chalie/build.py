@@ -209,6 +209,12 @@ class Upkeep:
         child = self._child
         return () if child is None or child.done else child.reading
 
+    @property
+    def building(self) -> bool:
+        """Whether a build is under way: of packages (see `pending`), or only of what servers list."""
+        child = self._child
+        return child is not None and not child.done
+
     def problems(self) -> tuple[Problem, ...]:
         """Return why the last build failed, where it did: what was installed since is not seen."""
         from .catalogue.descriptor import Problem

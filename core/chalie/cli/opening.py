@@ -61,7 +61,7 @@ def opened(
     with aside():  # an enabled plugin may print when it is imported
         host = Host.open(home, approver=approver)
     try:
-        if settle and host.upkeep.pending:
+        if settle and host.upkeep.building:
             with working("reading installed packages"):
                 host.upkeep.refresh(None)
             if host.upkeep.pending:

@@ -10,7 +10,7 @@ import click
 from ..config import normal_dist
 from ..errors import ChalieError
 from ..gate.display import escaped
-from ..names import OWN_DIST
+from ..names import OWN_DIST, is_server
 from ..pins import own_descriptors
 from . import exits, lookup
 from .completion import channels, packages, permissions
@@ -133,9 +133,8 @@ def set_(
     """Set PERMISSION on CHANNEL to allow, ask or deny.
 
     PERMISSION is a tool's name, which covers all its actions, or name.action; of a server's tools also a
-    pattern with a star at its end ('_mcp_files_*'), which needs --package. What is allowed is pinned as it is
-    now: where the tool or its package changes, it is asked about again. Needs the home's owner at a terminal
-    or an approver token.
+    pattern with a star at its end ('_mcp_files_*'). What is allowed is pinned as it is now: where the tool or
+    its package changes, it is asked about again. Needs the home's owner at a terminal or an approver token.
     """
     end = end_of(minutes, until)
     with opened(context, settle=False) as host:
@@ -143,8 +142,8 @@ def set_(
         by = proven(host)
         owner = _owner(package, permission) if package else owner_of(host, permission)
         installed = known(host, owner, permission, force=force)
-        pin = host.approvals.pin(owner, permission.partition(".")[0]) if setting == "allow" else None
-        pins = () if pin is None else (pin,)
+        names = covered(host, owner, permission) if setting == "allow" else ()
+        pins = [pin for name in names if (pin := host.approvals.pin(owner, name)) is not None]
         try:
             host.ledger.permissions.set(channel, owner, permission, setting, by=by, until=end, pins=pins)
         except ValueError as error:
@@ -166,16 +165,23 @@ def known(host: Host, dist: str, permission: str, *, force: bool) -> bool:
     if not tools or (dist != OWN_DIST and host.snapshot.state(dist) != "ready"):
         return False
     has = sorted({item.name for item in tools} | {each for item in tools for each, _ in item.permissions()})
-    if permission in has:
+    if permission in has or (permission.endswith("*") and covered(host, dist, permission)):
         return True
     if force:
         return False
-    near = lookup.nearest(permission, has)
+    near = None if permission.endswith("*") else lookup.nearest(permission, has)
     raise ChalieError(
         f"{dist} has no permission {permission}; it has {', '.join(has)}",
         code="unknown-action",
         hint=(f"did you mean {near}? " if near else "") + "To set it all the same: --force",
     )
+
+
+def covered(host: Host, dist: str, permission: str) -> tuple[str, ...]:
+    """Return the names of a package's tools that a permission, or a pattern of a server's, covers."""
+    if permission.endswith("*"):
+        return tuple(item.name for item in host.snapshot.of(dist) if item.name.startswith(permission[:-1]))
+    return (permission.partition(".")[0],)
 
 
 @command.command("remove")
@@ -237,6 +243,9 @@ def owner_of(host: Host, permission: str) -> str:
     """
     name = permission.partition(".")[0]
     owners = sorted({found.dist for found in host.snapshot.owners(name)})
+    if name.endswith("*"):
+        every = (item for _, item in host.snapshot.abilities() if is_server(item.dist))
+        owners = sorted({item.dist for item in every if item.name.startswith(name[:-1])})
     if not owners and name in own_descriptors():
         return OWN_DIST
     if len(owners) == 1:

@@ -77,8 +77,12 @@ def _flaws(
 ) -> Iterator[tuple[str, str]]:
     remove = f"chalie permissions remove {row.channel} '{row.permission}' --package {row.package}"
     if row.permission.endswith("*"):
-        if not any(item.name.startswith(row.permission[:-1]) for item in installed.of(row.package)):
+        names = [item.name for item in installed.of(row.package) if item.name.startswith(row.permission[:-1])]
+        if not names:
             yield f"no tool of {row.package} has a name that begins with {row.permission[:-1]}", remove
+        for name in names if row.setting is Setting.ALLOW else ():
+            if (row.channel, row.package, name) not in known:  # else its own row counts, and is looked at
+                yield from _drifted(row, name, pins(row.package, name), now(row.package, name))
         return
     name, dot, action = row.permission.partition(".")
     tool = next((item for item in installed.of(row.package) if item.name == name), None)
@@ -108,12 +112,13 @@ def _missing(row: PermissionRow, name: str, installed: Installed) -> str:
 def _drifted(
     row: PermissionRow, name: str, pinned: tuple[PinRow, ...], now: Pin | None
 ) -> Iterator[tuple[str, str]]:
-    allow = f"chalie permissions set {row.channel} {row.permission} allow --package {row.package}"
+    what = f"'{row.permission}'" if row.permission.endswith("*") else row.permission
+    allow = f"chalie permissions set {row.channel} {what} allow --package {row.package}"
     if not pinned or now is None:
         return
     if not any(
         (each.pin.descriptor_hash, each.pin.files_hash) == (now.descriptor_hash, now.files_hash)
         for each in pinned
     ):
-        what = "; ".join(changes(pinned, now))
-        yield f"{name} has changed since it was allowed, so it is asked about again: {what}", allow
+        how = "; ".join(changes(pinned, now))
+        yield f"{name} has changed since it was allowed, so it is asked about again: {how}", allow
