@@ -244,6 +244,15 @@ async def test_a_token_reaches_its_permissions_and_principal_and_no_others(door:
         assert '"reason":"hidden"' in texts(found)
 
 
+@era
+@pytest.mark.asyncio
+async def test_a_token_for_a_channel_that_is_not_there_any_more_is_told_so(door: Running, mode: Era) -> None:
+    async with client(door, door.token(f"gone {mode}", channel="gone"), mode) as mine:
+        for asked in (mine.list_tools(), mine.call_tool("find_tools", {"query": ["echo"]})):
+            with pytest.raises(MCPError, match=r"there is no channel 'gone' \[bad-config\]"):
+                await asked
+
+
 @pytest.mark.asyncio
 async def test_a_result_that_was_cut_is_read_by_its_principal_alone(door: Running) -> None:
     ada, eve = door.token("ada's"), door.token("eve's")

@@ -12,10 +12,12 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 from .. import __version__
 from ..dispatch.resolve import resolve
 from ..envelope import render
+from ..errors import ChalieError
 from ..ledger.hold import OPEN
 from ..names import OWN_DIST
 from ..result import ToolResult
 from .answers import Progressing, answered, refused
+from .conversations import conversation_of, invalid, is_modern
 from .offer import CALL_TOOL, mark, name_of, offered
 from .questions import ANSWER, AskedAtClient, AskedByRequest, can_ask, form
 from .sessions import Listens, Session, Sessions
@@ -28,6 +30,7 @@ if TYPE_CHECKING:
 
     from ..calls import Approver
     from ..catalogue.descriptor import Descriptor
+    from ..catalogue.snapshot import Snapshot
     from ..dispatch.state import TurnState
     from ..ledger.hold import Hold
     from .doors import Caller, Exchange, Turns
@@ -35,18 +38,12 @@ if TYPE_CHECKING:
 
     Context = ServerRequestContext[Any, Any]
 
-__all__ = ["CONVERSATION", "CONVERSATION_HEADER", "ToolServer"]
+__all__ = ["ToolServer"]
 
-#: where a client of the era without sessions says which of its conversations a request belongs to.
-CONVERSATION: Final = "chalie/conversation"
-CONVERSATION_HEADER: Final = "chalie-conversation"
-_LONGEST_CONVERSATION: Final = 128
 #: requests whose turn may be opened at once: it looks at the disk, and may wait for a build.
 _OPENERS: Final = 8
 #: seconds between looks at what was installed while no client asks.
 WATCH_S: Final = 5.0
-_MODERN: Final = "2026"
-
 _INSTRUCTIONS: Final = (
     "Chalie hosts many tools and lists few. Describe each action you need to find_tools (one entry per "
     "action); its answer holds the definitions of what it found. Found tools join the list where your client "
@@ -129,16 +126,30 @@ class ToolServer:
 
     async def watch(self) -> None:
         """Tell clients of tools that were installed, removed or changed while they asked for nothing."""
+        seen: Snapshot | None = None
         while True:
             await asyncio.sleep(WATCH_S)
-            for session in self._sessions.all():
-                if session.told is None:
-                    continue
-                try:
-                    turn = await self._in_thread(partial(self._open, session.caller, session, None))
-                    await self._tell(session, turn.state)
-                except Exception:  # a home that cannot be read now is looked at again
-                    continue
+            try:
+                seen = await self._look(seen)
+            except Exception:  # a home that cannot be read now is looked at again
+                continue
+
+    async def _look(self, seen: Snapshot | None) -> Snapshot | None:
+        """Tell every client whose list is another one than it knows; return what is installed now.
+
+        Args:
+            seen: what was installed at the last look: while it is that, nothing has changed for anybody.
+        """
+        now = None
+        for session in self._sessions.all():
+            if session.told is None:
+                continue
+            turn = await self._in_thread(partial(self._open, session.caller, session, None))
+            now = turn.state.snapshot
+            if now is seen:
+                break
+            await self._tell(session, turn.state)
+        return now
 
     # requests
 
@@ -227,8 +238,18 @@ class ToolServer:
     # turns
 
     async def _in_thread(self, work: Callable[[], _T]) -> _T:
-        """Run what may wait for the disk on a thread, so that other requests and pings go on."""
-        return await asyncio.get_running_loop().run_in_executor(self._openers, work)
+        """Run what may wait for the disk on a thread, so that other requests and pings go on.
+
+        Raises:
+            MCPError: it was an expected failure, as where a token's channel is configured no more.
+        """
+        try:
+            return await asyncio.get_running_loop().run_in_executor(self._openers, work)
+        except ChalieError as error:
+            from mcp.shared.exceptions import MCPError
+            from mcp_types import INTERNAL_ERROR
+
+            raise MCPError(INTERNAL_ERROR, f"{error.message} [{error.code}]") from error
 
     def _begin(
         self, caller: Caller, session: Session | None, approver: Approver | None, **more: Any
@@ -278,24 +299,8 @@ class ToolServer:
         Raises:
             MCPError: the conversation's id cannot be used.
         """
-        request = context.request
-        if request is None:
-            return self._sessions.of(("pipe",), caller, f"mcp-{self._process}")
-        if not context.protocol_version.startswith(_MODERN):
-            session = request.headers.get("mcp-session-id")
-            if session is None:
-                return None
-            # the id is as good as a password to the session, and is kept out of the ledger
-            return self._sessions.of(
-                ("session", caller.id, session), caller, f"mcp-{_short(self._process, session)}"
-            )
-        given = (context.meta or {}).get(CONVERSATION) or request.headers.get(CONVERSATION_HEADER)
-        if given is None:
-            return None
-        if not isinstance(given, str) or len(given) > _LONGEST_CONVERSATION or not given.isprintable():
-            raise _invalid(f"{CONVERSATION} is a text of 1 to {_LONGEST_CONVERSATION} printable characters")
-        # of one token's own: no other client of the same principal, and no other program, shares it
-        return self._sessions.of(("conversation", caller.id, given), caller, f"mcp-{caller.id}-{given}")
+        found = conversation_of(context, caller, self._process)
+        return None if found is None else self._sessions.of(found.key, caller, found.id)
 
     async def _tell(self, session: Session, state: TurnState, context: Context | None = None) -> None:
         """Tell a client that its list of tools is another one, where it is."""
@@ -305,7 +310,7 @@ class ToolServer:
         session.told = now
         if session.listens is not None:
             await session.listens.changed()
-        if context is not None and not context.protocol_version.startswith(_MODERN):
+        if context is not None and not is_modern(context):
             from mcp_types import ToolListChangedNotification
 
             # along with this very answer, which every client reads
@@ -321,7 +326,7 @@ class ToolServer:
         where = self._host.channels.get(caller.channel)
         if not self._person_at_client or where is None or not where.has_person or not can_ask(context):
             return None
-        if not context.protocol_version.startswith(_MODERN):
+        if not is_modern(context):
             return AskedAtClient(context, caller, asyncio.get_running_loop())
         if hold is None:
             return AskedByRequest(caller)
@@ -339,7 +344,7 @@ class ToolServer:
         hold_id = self._states.open(state, caller.id) if self._person_at_client else None
         hold = None if hold_id is None else self._host.ledger.holds.get(hold_id)
         if hold is None or hold.principal != caller.principal or hold.channel != caller.channel:
-            raise _invalid("requestState is not good here, or not any more: make the call again without it")
+            raise invalid("requestState is not good here, or not any more: make the call again without it")
         return hold
 
     def _question(self, approver: AskedByRequest, caller: Caller) -> types.InputRequiredResult:
@@ -384,16 +389,3 @@ def _settled(hold: Hold) -> ToolResult:
         f"the call of {hold.name} was answered elsewhere, and is {hold.state}; do not retry",
         code="already-decided",
     )
-
-
-def _short(process: str, session: str) -> str:
-    import hashlib
-
-    return hashlib.sha256(f"{process}:{session}".encode()).hexdigest()[:16]
-
-
-def _invalid(message: str) -> Exception:
-    from mcp.shared.exceptions import MCPError
-    from mcp_types import INVALID_PARAMS
-
-    return MCPError(INVALID_PARAMS, message)
