@@ -94,7 +94,7 @@ def site(folder: Path, count: int) -> Path:
 
 
 def home(folder: Path, count: int) -> None:
-    """Have a home read them, and allow each one to external agents, as a person would."""
+    """Have a home read them, and allow what will be called, as a person would."""
     from chalie import Host
 
     with Host.open(folder) as host:
@@ -102,8 +102,9 @@ def home(folder: Path, count: int) -> None:
         found = [descriptor for _, descriptor in host.snapshot.abilities()]
         if len(found) != count:
             raise SystemExit(f"{len(found)} of {count} tools were read: {host.problems()}")
-        for start in range(0, count, PER_PACKAGE):
-            for descriptor in found[start : start + PER_PACKAGE]:
+        called = {name for _, name in queries(count)}
+        for descriptor in found:
+            if descriptor.name in called:
                 host.ledger.permissions.set(
                     "external_agent", descriptor.dist, descriptor.name, "allow", by="benchmark"
                 )
