@@ -27,6 +27,8 @@ _SCALE: Final = 4.0
 #: rows more than are asked for, since eight bits misplace a few.
 _MORE: Final = 6
 _BLOCK: Final = 16_384
+#: rows that one thread adds, in the same way each time: several would save nothing worth the difference.
+_FEW: Final = 1_000
 #: nodes without a row that are put up with, as a share of the rows.
 _DEAD: Final = 0.25
 
@@ -63,9 +65,11 @@ def write(path: Path, rows: np.ndarray, before: Before | None) -> np.ndarray:
         index, nodes = grown
     missing = np.flatnonzero(nodes < 0)
     nodes[missing] = np.arange(len(index), len(index) + len(missing))
+    threads = 1 if len(missing) <= _FEW else 0  # 0: one for each core
     for start in range(0, len(missing), _BLOCK):
         part = missing[start : start + _BLOCK]
-        index.add(nodes[part].astype(np.uint64), _eight_bits(rows[part].astype(np.float32)))
+        vectors = _eight_bits(rows[part].astype(np.float32))
+        index.add(nodes[part].astype(np.uint64), vectors, threads=threads)
     index.save(str(path))
     return nodes.astype(np.uint32)
 
