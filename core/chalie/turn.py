@@ -200,9 +200,20 @@ class Turn:
 
         return await asyncio.to_thread(self.foresee, name, arguments)
 
-    def waiting(self) -> tuple[HoldView, ...]:
-        """Return the calls of this principal's conversation that wait for a person, oldest first."""
-        return self._approvals.waiting(self.principal, self.conversation)
+    def waiting(
+        self, name: str | None = None, arguments: Mapping[str, Any] | str | None = None
+    ) -> tuple[HoldView, ...]:
+        """Return the calls of this principal's conversation that wait for a person, oldest first.
+
+        Args:
+            name, arguments: as in `call`; with a name, only the one that an answer to this very call is for.
+        """
+        waits = self._approvals.waiting(self.principal, self.conversation)
+        if name is None:
+            return waits
+        call = self._examined(name, arguments)
+        held = None if call is None else self._approvals.asked_about(call, None, self.state)
+        return tuple(view for view in waits if view.id == held)
 
     def settle(
         self,

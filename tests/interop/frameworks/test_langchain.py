@@ -10,14 +10,12 @@ from typing import Any
 import pytest
 from chalie import AnswerKind, NotAuthorised
 from chalie.envelope import parse
-from chalie_langchain import ChalieMiddleware, tools
+from chalie_langchain import ChalieMiddleware
 from langchain.agents import create_agent
 from langchain_core.language_models.fake_chat_models import GenericFakeChatModel
 from langchain_core.messages import AIMessage, ToolMessage
 from langchain_core.tools import tool
 from langgraph.checkpoint.memory import InMemorySaver
-from langgraph.graph import START, MessagesState, StateGraph
-from langgraph.prebuilt import ToolNode
 from langgraph.types import Command
 
 from . import pages
@@ -240,42 +238,8 @@ def test_other_tools_of_the_agent_stay_as_they_are_and_keep_their_names(bench: B
     assert bench.ran == []
 
 
-def test_a_graph_of_ones_own_binds_a_turns_tools_anew_in_each_step(bench: Bench) -> None:
-    model = script(FIND, BOTH)
-    turn = bench.host.turn("chat", principal="ada", conversation=bench.day)
-
-    def offered() -> list[Any]:
-        return tools(bench.host, turn, approver_token=bench.token)
-
-    async def think(state: MessagesState) -> dict[str, Any]:
-        return {"messages": [await model.bind_tools(offered()).ainvoke(state["messages"])]}
-
-    async def act(state: MessagesState) -> Any:
-        return await ToolNode(offered()).ainvoke(state)
-
-    graph = StateGraph(MessagesState)
-    graph.add_node("think", think)
-    graph.add_node("act", act)
-    graph.add_edge(START, "think")
-    graph.add_edge("act", "think")
-    graph.add_conditional_edges(
-        "think", lambda state: "act" if state["messages"][-1].tool_calls else "__end__", ["act", "__end__"]
-    )
-    agent = graph.compile(checkpointer=InMemorySaver())
-
-    async def main() -> Any:
-        first = await agent.ainvoke(ASK, thread(bench))
-        assert first["__interrupt__"][0].value["name"] == "send_mail"
-        return await agent.ainvoke(APPROVE, thread(bench))
-
-    state = asyncio.run(main())
-    assert state["messages"][-1].content == "done"
-    assert parse(str(results(state)["send_mail"].content)).status == "success"
-    assert bench.ran.count("send_mail hi ada") == 1
-    assert {"roll_dice", "send_mail"} <= set(model.listed[1])
-
-
-def test_the_code_of_its_page_runs(bench: Bench) -> None:
+def test_the_code_of_its_page_runs(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CHALIE_APPROVER_TOKEN", bench.token)  # as where the home was made before
     page = pages.run(
         "use-with-langchain.md",
         {'create_agent("anthropic:claude-sonnet-4-5"': "create_agent(PLAIN", "Host.open()": "HOST"}

@@ -263,7 +263,8 @@ def test_the_command_line_lists_the_toolbox(command_line: Script) -> None:
     assert "chalie-llm" in done.output
 
 
-def test_the_code_of_its_page_runs(bench: Bench) -> None:
+def test_the_code_of_its_page_runs(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CHALIE_APPROVER_TOKEN", bench.token)  # as where the home was made before
     models = {"script": Script(FIND, [BOTH[0]])}
     page = pages.run(
         "use-with-llm.md",

@@ -295,7 +295,8 @@ def test_a_streamed_run_has_a_turn_too(bench: Bench) -> None:
     assert bench.ran == ["roll_dice one"]
 
 
-def test_the_code_of_its_page_runs(bench: Bench) -> None:
+def test_the_code_of_its_page_runs(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CHALIE_APPROVER_TOKEN", bench.token)  # as where the home was made before
     model = ScriptedModel()
     page = pages.run(
         "use-with-openai-agents.md",

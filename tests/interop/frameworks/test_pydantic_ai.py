@@ -304,7 +304,8 @@ def test_other_tools_of_the_agent_stay_as_they_are(bench: Bench) -> None:
     assert "add" in model.listed[0]
 
 
-def test_the_code_of_its_page_runs(bench: Bench) -> None:
+def test_the_code_of_its_page_runs(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CHALIE_APPROVER_TOKEN", bench.token)  # as where the home was made before
     model = Script(FIND, BOTH)
     page = pages.run(
         "use-with-pydantic-ai.md",

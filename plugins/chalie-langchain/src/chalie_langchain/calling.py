@@ -8,6 +8,7 @@ from typing import Any
 
 from chalie import AnswerKind, HoldView, Host, ToolResult, Turn
 from chalie.envelope import parse, render
+from langgraph.errors import GraphInterrupt
 from langgraph.types import interrupt
 
 from .decisions import Decision, question, read
@@ -21,8 +22,8 @@ _MOST_ASKED = 1000
 class Calls:
     """Calls tools of turns, and asks through interrupts where there is a token to answer with.
 
-    LangGraph runs the work of a task again from its start when it is resumed. So each call is made again, is
-    found to be the one that waits, and is then answered with what the interrupt brought.
+    LangGraph runs a task again from its start when it is resumed. So it is looked first whether there is an
+    answer: what was asked about is then answered and never made anew, whatever may be allowed by now.
 
     Args:
         host: the turns' own.
@@ -50,59 +51,81 @@ class Calls:
         """
         if not self._token:
             return turn.call(name, arguments)
-        key = f"{turn.id} {call_id}"
-        known = {view.id for view in turn.waiting()}
-        text, hold = turn.attempt(name, arguments, hold=self._asked.get(key))
-        problem = ""
-        while hold is not None:
-            decision = self._ask(key, hold, call_id, problem)
-            if hold.id not in known:
-                return self._unasked(name, hold)
+        key, decision = f"{turn.id} {call_id}", _answered()
+        if decision is None:
+            text, hold = turn.attempt(name, arguments, hold=self._asked.get(key))
+            if hold is None:
+                return text
+            decision = read(self._ask(key, hold, call_id))
+        while True:
+            waits = next(iter(turn.waiting(name, arguments)), None)
+            held = self._asked.get(key) or (waits.id if waits is not None else None)
+            if held is None:
+                return _over(name, decision)
             if isinstance(decision, Decision):
-                text, hold = turn.attempt(
-                    name, arguments, hold=hold.id, answer=decision.kind, token=self._token
-                )
-                text = _told(text, decision)
-            else:
-                problem = decision
-        self._asked.pop(key, None)
-        return text
+                text, hold = turn.attempt(name, arguments, hold=held, answer=decision.kind, token=self._token)
+                return _told(text, decision) if hold is None else self._unasked(name, hold, decision)
+            if waits is None:  # it was answered elsewhere meanwhile
+                return _over(name, decision)
+            decision = read(self._ask(key, waits, call_id, decision))
 
     async def acall(self, turn: Turn, name: str, arguments: Mapping[str, Any], call_id: str) -> str:
         """Do what `call` does without blocking the event loop."""
         if not self._token:
             return await turn.acall(name, arguments)
-        key = f"{turn.id} {call_id}"
-        known = {view.id for view in await asyncio.to_thread(turn.waiting)}
-        text, hold = await turn.aattempt(name, arguments, hold=self._asked.get(key))
-        problem = ""
-        while hold is not None:
-            decision = self._ask(key, hold, call_id, problem)
-            if hold.id not in known:
-                return await asyncio.to_thread(self._unasked, name, hold)
+        key, decision = f"{turn.id} {call_id}", _answered()
+        if decision is None:
+            text, hold = await turn.aattempt(name, arguments, hold=self._asked.get(key))
+            if hold is None:
+                return text
+            decision = read(self._ask(key, hold, call_id))
+        while True:
+            waits = next(iter(await asyncio.to_thread(turn.waiting, name, arguments)), None)
+            held = self._asked.get(key) or (waits.id if waits is not None else None)
+            if held is None:
+                return _over(name, decision)
             if isinstance(decision, Decision):
                 text, hold = await turn.aattempt(
-                    name, arguments, hold=hold.id, answer=decision.kind, token=self._token
+                    name, arguments, hold=held, answer=decision.kind, token=self._token
                 )
-                text = _told(text, decision)
-            else:
-                problem = decision
-        self._asked.pop(key, None)
-        return text
+                return (
+                    _told(text, decision)
+                    if hold is None
+                    else await asyncio.to_thread(self._unasked, name, hold, decision)
+                )
+            if waits is None:  # it was answered elsewhere meanwhile
+                return _over(name, decision)
+            decision = read(self._ask(key, waits, call_id, decision))
 
-    def _ask(self, key: str, hold: HoldView, call_id: str, problem: str) -> Decision | str:
-        """Return the decision that a resumed interrupt brings; where none was made yet, interrupt."""
+    def _ask(self, key: str, hold: HoldView, call_id: str, problem: str = "") -> Any:
+        """Interrupt the graph with a question; return what an interrupt after this one was resumed with."""
         self._asked[key] = hold.id
         if len(self._asked) > _MOST_ASKED:
             self._asked.pop(next(iter(self._asked)))
-        return read(interrupt(question(hold, call_id, problem)))
+        return interrupt(question(hold, call_id, problem))
 
-    def _unasked(self, name: str, hold: HoldView) -> str:
+    def _unasked(self, name: str, hold: HoldView, decision: Decision) -> str:
         """Return the refusal of a call that was opened just now, while the answer is another one's."""
         self._host.holds.void(self._host.holds.get(hold.id), "the answer was for a call that waits no more")
-        message = f"{hold.permission} was not run: the call that was answered waits no more"
-        hint = "its result, if it ran, came to this conversation; call it again only if it is still wanted."
-        return render(name, ToolResult.error(message, code="already-decided", hint=hint))
+        return _over(name, decision)
+
+
+def _answered() -> Decision | str | None:
+    """Return what the person said to the call of this task, or why that is no answer; None if it is new."""
+    try:
+        return read(interrupt(None))
+    except GraphInterrupt:
+        return None
+
+
+def _over(name: str, decision: Decision | str) -> str:
+    """Return the refusal of a call whose question is over, where it is not known what became of it."""
+    if isinstance(decision, Decision) and decision.kind is AnswerKind.DECLINE:
+        result = ToolResult.error("it was declined by the person; do not retry.", code="declined")
+        return _told(render(name, result), decision)
+    message = f"{name} was not run: the call that was answered waits no more"
+    hint = "its result, if it ran, came to this conversation; call it again only if it is still wanted."
+    return render(name, ToolResult.error(message, code="already-decided", hint=hint))
 
 
 def _told(text: str, decision: Decision) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from chalie import Host, Turn
@@ -21,8 +22,8 @@ def tools(host: Host, turn: Turn, *, approver_token: str | None = None) -> list[
     Args:
         host: an open host.
         turn: one of its turns.
-        approver_token: with one, what must be asked about is an interrupt of the graph; default:
-            `CHALIE_APPROVER_TOKEN`.
+        approver_token: with one, what must be asked about is an interrupt of the graph, where the call has a
+            task of its own; default: `CHALIE_APPROVER_TOKEN`.
     """
     return listed(Calls(host, approver_token), turn)
 
@@ -42,10 +43,17 @@ def _tool(calls: Calls, turn: Turn, shown: dict[str, Any]) -> BaseTool:
     name = shown["name"]
 
     def run(runtime: ToolRuntime[Any, Any], **arguments: Any) -> ToolMessage:
-        return message(name, _id(runtime), calls.call(turn, name, arguments, _id(runtime)))
+        call_id, alone = runtime.tool_call_id or "", _is_alone(runtime.state)
+        text = calls.call(turn, name, arguments, call_id) if alone else turn.call(name, arguments)
+        return message(name, call_id, text)
 
     async def arun(runtime: ToolRuntime[Any, Any], **arguments: Any) -> ToolMessage:
-        return message(name, _id(runtime), await calls.acall(turn, name, arguments, _id(runtime)))
+        call_id, alone = runtime.tool_call_id or "", _is_alone(runtime.state)
+        if alone:
+            text = await calls.acall(turn, name, arguments, call_id)
+        else:
+            text = await turn.acall(name, arguments)
+        return message(name, call_id, text)
 
     return StructuredTool(
         name=name,
@@ -56,5 +64,12 @@ def _tool(calls: Calls, turn: Turn, shown: dict[str, Any]) -> BaseTool:
     )
 
 
-def _id(runtime: ToolRuntime[Any, Any]) -> str:
-    return runtime.tool_call_id or ""
+def _is_alone(state: Any) -> bool:
+    """Tell whether a call is the only one of what its node was given.
+
+    LangGraph hands the answers of one task out by their order alone. Where calls share a task, the yes to one
+    could reach another.
+    """
+    messages = state.get("messages") if isinstance(state, Mapping) else getattr(state, "messages", state)
+    last = messages[-1] if isinstance(messages, Sequence) and messages else None
+    return len(getattr(last, "tool_calls", ())) == 1

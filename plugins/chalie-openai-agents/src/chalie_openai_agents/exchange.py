@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import contextvars
-import json
 from collections.abc import MutableMapping, Sequence
 from typing import Any
 
 from agents import FunctionTool, RunContextWrapper, ToolErrorFormatterArgs
 from agents.items import ToolApprovalItem
 from agents.tool_context import ToolContext
-from chalie import AnswerKind, HoldView, ToolResult, Turn
+from chalie import AnswerKind, HoldView, Host, ToolResult, Turn
 from chalie.calls import Setting
 from chalie.envelope import render
 
@@ -27,6 +26,7 @@ class Exchange:
     """One run.
 
     Args:
+        host: an open host.
         turn: its turn.
         token: an approver token; None leaves asking to the host's approver.
         asked: what was asked about, by conversation and call, for all runs of the program.
@@ -35,11 +35,13 @@ class Exchange:
 
     def __init__(
         self,
+        host: Host,
         turn: Turn,
         token: str | None,
         asked: MutableMapping[str, str],
         items: Sequence[ToolApprovalItem],
     ) -> None:
+        self._host = host
         self._turn = turn
         self._token = token
         self._asked = asked
@@ -77,7 +79,7 @@ class Exchange:
         name = shown["name"]
 
         async def asks(context: RunContextWrapper[Any], arguments: dict[str, Any], call_id: str) -> bool:
-            return await self._asks(name, arguments, call_id)
+            return await self._asks(context, name, arguments, call_id)
 
         async def invoke(context: ToolContext[Any], arguments: str) -> str:
             return await self._call(context, name, arguments)
@@ -91,8 +93,13 @@ class Exchange:
             needs_approval=asks if self._token else False,
         )
 
-    async def _asks(self, name: str, arguments: dict[str, Any], call_id: str) -> bool:
+    async def _asks(
+        self, context: RunContextWrapper[Any], name: str, arguments: dict[str, Any], call_id: str
+    ) -> bool:
         """Tell whether a call waits for a person, and store it before anybody is asked."""
+        item = self._items.get(call_id)
+        if item is not None and self._status(context, item, call_id) is not None:
+            return True  # it was asked about and answered; whether that counts is seen when it is called
         setting, _ = await self._turn.aforesee(name, arguments)
         if setting is not Setting.ASK:
             return False
@@ -117,27 +124,40 @@ class Exchange:
             # a standing approval in the run's state is no answer to this very call
             text, _ = await self._turn.aattempt(name, arguments)
             return text
-        text, _ = await self._turn.aattempt(
-            name,
-            arguments,
-            hold=self._asked.pop(self._key(call_id), None),
-            answer=AnswerKind.ONCE,
-            token=self._token,
+        asked = self._asked.get(self._key(call_id))
+        if asked is None:
+            waiting = await asyncio.to_thread(self._turn.waiting, name, arguments)
+            asked = next((view.id for view in waiting), None)
+        if asked is None:  # nor is it made anew: a row may allow by now what was run long ago
+            return _over(name)
+        text, hold = await self._turn.aattempt(
+            name, arguments, hold=asked, answer=AnswerKind.ONCE, token=self._token
         )
-        return text
+        if hold is None:
+            return text
+        await asyncio.to_thread(self._void, hold)
+        return _over(name)
+
+    def _void(self, hold: HoldView) -> None:
+        """End what was opened just now, while the answer is another call's."""
+        self._host.holds.void(self._host.holds.get(hold.id), "the answer was for a call that waits no more")
 
     async def _decline(self, call_id: str) -> str:
         """Decline in the home what the person rejected here, so that nobody approves it later."""
         if call_id not in self._declined:
             item = self._items[call_id]
-            hold = self._asked.pop(self._key(call_id), None)
-            waiting = await asyncio.to_thread(self._turn.waiting)
-            hold = hold or next((view.id for view in waiting if _is(view, item)), None)
-            if hold is not None and self._token:
-                text = await self._turn.asettle(hold, AnswerKind.DECLINE, token=self._token)
+            name = item.tool_name or ""
+            if self._token:
+                text, _ = await self._turn.aattempt(
+                    name,
+                    item.arguments,
+                    hold=self._asked.get(self._key(call_id)),
+                    answer=AnswerKind.DECLINE,
+                    token=self._token,
+                )
             else:
                 result = ToolResult.error("it was declined by the person; do not retry.", code="declined")
-                text = render(item.tool_name or "", result)
+                text = render(name, result)
             self._declined[call_id] = text
         return self._declined[call_id]
 
@@ -148,11 +168,8 @@ class Exchange:
         return f"{self._turn.conversation} {call_id}"
 
 
-def _is(view: HoldView, item: ToolApprovalItem) -> bool:
-    """Tell whether a held call is the model's, whose arguments still have what is not the tool's."""
-    try:
-        arguments = json.loads(item.arguments or "{}")
-    except ValueError:
-        return False
-    own = {key: value for key, value in arguments.items() if key not in ("act_summary", "async")}
-    return view.name == item.tool_name and dict(view.arguments) == own
+def _over(name: str) -> str:
+    """Return the refusal of a call whose question is over, where it is not known what became of it."""
+    message = f"{name} was not run: the call that was answered waits no more"
+    hint = "its result, if it ran, came to this conversation; call it again only if it is still wanted."
+    return render(name, ToolResult.error(message, code="already-decided", hint=hint))

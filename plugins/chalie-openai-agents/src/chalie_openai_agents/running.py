@@ -123,4 +123,4 @@ class Chalie:
         turn = await self._host.aturn(
             self._channel, principal=principal, conversation=conversation, active=names(stored)
         )
-        return Exchange(turn, self._token, self._asked, items)
+        return Exchange(self._host, turn, self._token, self._asked, items)

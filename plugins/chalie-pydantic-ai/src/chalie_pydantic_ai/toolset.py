@@ -140,12 +140,13 @@ class _Run(AbstractToolset[Any]):
         if not self._token:
             return await self._turn.acall(name, tool_args)
         key = self._key(ctx.tool_call_id)
-        answer = AnswerKind.ONCE if ctx.tool_call_approved else None
+        # a yes counts for the hold it is known to answer: no stored answer counts for a later question
+        asked = self._hold_of(key, ctx.tool_call_metadata) if ctx.tool_call_approved else None
         text, hold = await self._turn.aattempt(
             name,
             tool_args,
-            hold=self._hold_of(key, ctx.tool_call_metadata) if answer else None,
-            answer=answer,
+            hold=asked,
+            answer=AnswerKind.ONCE if asked else None,
             token=self._token,
         )
         if hold is not None:
@@ -154,7 +155,6 @@ class _Run(AbstractToolset[Any]):
             if len(self._asked) > _MOST_ASKED:  # what nobody came back to; its metadata still tells
                 self._asked.pop(next(iter(self._asked)))
             raise ApprovalRequired(metadata=shown(hold))
-        self._asked.pop(key, None)
         return text
 
     def _key(self, call_id: str | None) -> str:
@@ -171,11 +171,10 @@ class _Run(AbstractToolset[Any]):
             return
         for call_id in history.denied(ctx.messages) & self._open.keys():
             name, arguments = self._open.pop(call_id)
-            waiting = await asyncio.to_thread(self._turn.waiting)
-            alike = (view.id for view in waiting if _is(view, name, arguments))
-            hold = self._asked.pop(self._key(call_id), None) or next(alike, None)
-            if hold is not None:
-                await self._turn.asettle(hold, AnswerKind.DECLINE, token=self._token)
+            hold = self._asked.get(self._key(call_id))
+            await self._turn.aattempt(
+                name, arguments, hold=hold, answer=AnswerKind.DECLINE, token=self._token
+            )
 
 
 def shown(hold: HoldView) -> dict[str, Any]:
@@ -191,9 +190,3 @@ def shown(hold: HoldView) -> dict[str, Any]:
         "model_says": hold.model_says,
         "expires_at": hold.expires_at.isoformat() if hold.expires_at else None,
     }
-
-
-def _is(view: HoldView, name: str, arguments: Any) -> bool:
-    """Tell whether a held call is one of the model's, whose arguments still have what is not the tool's."""
-    own = {key: value for key, value in dict(arguments).items() if key not in ("act_summary", "async")}
-    return view.name == name and dict(view.arguments) == own
