@@ -109,6 +109,12 @@ def test_what_is_neither_file_nor_package_says_which(chalie: Chalie, tmp_path: P
     assert "brings no abilities" in chalie("lint", str(tmp_path)).err
 
 
+@pytest.mark.parametrize("project", ["skills", "plugins/chalie-policy-budget"])
+def test_a_project_of_policies_or_playbooks_has_nothing_to_mend(chalie: Chalie, project: str) -> None:
+    looked = chalie("lint", str(ROOT / project))
+    assert looked.code == 0 and "nothing to mend in 0 tools" in looked.out
+
+
 def test_a_project_is_repaired_in_place_and_looked_at_again(chalie: Chalie, tmp_path: Path) -> None:
     (tmp_path / "mod.py").write_text(
         packages.ability_source("sum_get", summary="Get a sum\u200b.", facts={"side_effect": packages.READ})

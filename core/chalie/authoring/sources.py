@@ -74,12 +74,14 @@ def project(folder: Path, *, limit_s: float, settings: Path | None = None) -> Pa
         settings: another pyproject.toml to go by.
 
     Raises:
-        ConfigError: the folder is no project with abilities.
+        ConfigError: the folder is no project that brings a host anything.
         DescribeFailed: its abilities could not be read.
     """
     from ..catalogue.describe import describe
 
     one = _distribution(folder)
+    if not one.entry_points:
+        return Package(one.name, (), load(settings or folder / _PROJECT), folder)
     for outcome in describe([one], limit_s=limit_s, paths=import_paths(), folders={one.name: one.folders}):
         if isinstance(outcome, Problem):
             raise DescribeFailed(f"{one.name}: {outcome.reason}", hint=outcome.fix)
@@ -105,11 +107,14 @@ def _distribution(folder: Path) -> Distribution:
         raise ConfigError(f"{path} has no [project] with a name")
     points = about.get("entry-points")
     lines = points.get(_GROUP) if isinstance(points, Mapping) else None
+    others = isinstance(points, Mapping) and any(str(group).startswith("chalie.") for group in points)
     if not isinstance(lines, Mapping) or not lines:
-        raise ConfigError(
-            f"{path} brings no abilities: it has no entry point in {_GROUP}",
-            hint=f'write [project.entry-points."{_GROUP}"]; lint looks at abilities only',
-        )
+        if not others:
+            raise ConfigError(
+                f"{path} brings no abilities: it has no entry point in {_GROUP}",
+                hint=f'write [project.entry-points."{_GROUP}"]',
+            )
+        lines = {}  # policies or playbooks alone: there is nothing here for lint to look at
     dist = normal_dist(name)
     entries = tuple(EntryPoint(dist, _GROUP, str(key), str(value)) for key, value in lines.items())
     version = about.get("version")
