@@ -71,7 +71,9 @@ def answer(message: dict[str, Any]) -> None:
         return
     if method == "server/discover" and TOLD.get("hangs_up"):
         os._exit(0)
-    if method == "initialize":
+    if method in TOLD.get("errors", {}):
+        write({"id": number, "error": TOLD["errors"][method]})
+    elif method == "initialize":
         info = {"name": "raw", "version": "0.1"}
         capabilities = {"tools": {"listChanged": True}}
         write(
@@ -97,6 +99,13 @@ def cling() -> None:
     Path(TOLD["clings"]).write_text(f"{os.getpid()} {near.pid} {far.pid}")
 
 
+def flood() -> None:
+    while True:
+        write(
+            {"method": TOLD["floods"], "params": {}, **({"id": "f"} if "/create" in TOLD["floods"] else {})}
+        )
+
+
 def main() -> None:
     if "clings" in TOLD:
         cling()
@@ -107,8 +116,12 @@ def main() -> None:
     if "line" in TOLD:
         sys.stdout.write("x" * TOLD["line"])
     time.sleep(TOLD.get("slow", 0))
+    if "floods" in TOLD:
+        threading.Thread(target=flood, daemon=True).start()
     for line in sys.stdin:
-        answer(json.loads(line))
+        message = json.loads(line)
+        if "method" in message:  # else an answer to what it asked itself
+            answer(message)
     while "clings" in TOLD:
         time.sleep(1)
 

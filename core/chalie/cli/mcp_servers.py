@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import re
 import time
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
-from urllib.parse import urlsplit
 
 import click
 
 from ..catalogue.server_file import FILE, Server, configured
+from ..catalogue.server_secrets import reached_by
 from ..catalogue.servers import Availability, Listing, availability, listing
 from ..errors import ChalieError
 from . import exits
@@ -23,9 +22,6 @@ if TYPE_CHECKING:
     from ..mcp.client import Client
 
 __all__ = ["COMMANDS", "ask_servers"]
-
-#: what may stand before a secret among a program's arguments.
-_SECRET: Final = re.compile(r"(?i)(token|secret|passw|api-?_?key|credential|auth|bearer)")
 
 
 @click.command("list")
@@ -254,23 +250,8 @@ def _row(host: Host, server: Server) -> dict[str, Any]:
         "protocol": "" if known is None else known.protocol,
         "version": "" if known is None else known.version,
         "trusted": row is not None and host.approvals.trusts_server(server.dist, row.files_hash),
-        "reached_by": _reached_by(server),
+        "reached_by": reached_by(server),
     }
-
-
-def _reached_by(server: Server) -> str:
-    """Return command or address without what may be secret in it."""
-    if server.url:
-        parts = urlsplit(server.url)
-        return f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}{parts.path}"
-    words = [server.command]
-    for word in server.args:
-        option, equals, _ = word.partition("=")
-        if _SECRET.search(words[-1]) and words[-1].startswith("-") and "=" not in words[-1]:
-            words.append("•••")
-        else:
-            words.append(f"{option}=•••" if equals and _SECRET.search(option) else word)
-    return " ".join(words)
 
 
 def _pair(word: str, sign: str, option: str) -> tuple[str, str]:

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import json
 import logging
 import os
+import re
 import subprocess
 import sys
 from collections.abc import AsyncIterator
@@ -18,6 +20,7 @@ from mcp_types import jsonrpc_message_adapter
 from pydantic import ValidationError
 
 from ..catalogue.server_file import Server
+from ..catalogue.server_secrets import masked
 from .guard import GONE_S
 
 __all__ = ["Child", "Streams"]
@@ -29,10 +32,11 @@ MOST_LINE: Final = 32 * 1024 * 1024
 #: bytes that are no messages, after which a server is given up.
 MOST_GARBAGE: Final = 1024 * 1024
 _TAIL: Final = 4096
+#: an escape that may be one half of a character beyond the first 65,536.
+_HALF: Final = re.compile(rb"\\u[dD][89a-fA-F]")
 _SHOWN: Final = 160
 #: what a program gets of this process's environment, as the MCP SDKs do it; its entry adds the rest.
 _PLAIN: Final = ("HOME", "LANG", "LC_ALL", "LOGNAME", "PATH", "SHELL", "TERM", "TMPDIR", "TZ", "USER")
-_SECRET: Final = 4
 
 # The SDK tells its logger of every unreadable line, with traceback; without a handler Python prints that.
 for _name in ("client", "mcp"):
@@ -98,7 +102,11 @@ class Child:
             parts.append(f"it wrote what is no JSON-RPC on standard output: {self._first_garbage!r}")
         if said:
             parts.append(f"it said: {said[-1][:_SHOWN]}")
-        return self._masked("; ".join(parts))
+        return self.masked("; ".join(parts))
+
+    def blame(self, fault: str) -> None:
+        """Say why the program is given up, in place of how it ended."""
+        self._fault = self._fault or fault
 
     def let_go(self) -> None:
         """Have the guard end the program, from any thread and without waiting."""
@@ -157,12 +165,15 @@ class Child:
     def _message(self, line: bytes) -> SessionMessage | None:
         if not line.strip():
             return None
-        try:
-            return SessionMessage(jsonrpc_message_adapter.validate_json(line, by_name=False))
-        except (ValidationError, ValueError, RecursionError):
-            self._garbage += len(line)
-            self._first_garbage = self._first_garbage or line[:_SHOWN].decode("utf-8", "replace").strip()
-            return None
+        for read in (bytes, _mended):
+            try:
+                return SessionMessage(jsonrpc_message_adapter.validate_json(read(line), by_name=False))
+            except (ValidationError, ValueError, RecursionError):
+                if not _HALF.search(line):
+                    break
+        self._garbage += len(line)
+        self._first_garbage = self._first_garbage or line[:_SHOWN].decode("utf-8", "replace").strip()
+        return None
 
     async def _write(self, pipe: IO[bytes], outgoing: Any, incoming: Any) -> None:
         loop = asyncio.get_running_loop()
@@ -210,11 +221,14 @@ class Child:
             task.cancel()
         await asyncio.gather(reading, listening, return_exceptions=True)
 
-    def _masked(self, text: str) -> str:
-        for value in sorted(self._server.env.values(), key=len, reverse=True):
-            if len(value) >= _SECRET:
-                text = text.replace(value, "•••")
-        return text
+    def masked(self, text: str) -> str:
+        """Return a text without the secrets of the server's entry."""
+        return masked(self._server, text)
+
+
+def _mended(line: bytes) -> bytes:
+    """Return a line with `?` for every half of a character: programs that cut a text send such."""
+    return json.dumps(json.loads(line), ensure_ascii=False).encode("utf-8", "replace")
 
 
 async def _reader(pipe: IO[bytes]) -> tuple[asyncio.StreamReader, asyncio.ReadTransport]:

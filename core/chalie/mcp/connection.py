@@ -15,7 +15,7 @@ from .. import __version__
 from ..catalogue.server_file import Server
 from ..catalogue.servers import Availability, Listing, Reach, listing, note_availability, store_listing
 from ..errors import ChalieError
-from .failures import Unreachable, exception_of, look_at, said
+from .failures import Unreachable, exception_of, hung_up, look_at, said
 from .listed import Listed
 
 if TYPE_CHECKING:
@@ -36,12 +36,13 @@ _GATHER_S: Final = 0.1
 #: the protocol of one request at a time; older ones begin with a handshake.
 _MODERN: Final = "2026-07-28"
 _LOOK: Final = "whether the call had an effect is not known; look before you call it again."
-_CONNECTION_CLOSED: Final = -32000
 
 
 class _Transport(Protocol):
     def streams(self) -> contextlib.AbstractAsyncContextManager[Streams]: ...
     def reason(self) -> str: ...
+    def masked(self, text: str) -> str: ...
+    def blame(self, fault: str) -> None: ...
     def let_go(self) -> None: ...
 
 
@@ -258,11 +259,12 @@ class Connection:
         from mcp import ClientSession
         from mcp_types import Implementation
 
+        from .metered import Metered
         from .negotiation import negotiate
         from .wire import Wire
 
         async with transport.streams() as (read, write):
-            wire = Wire(read, write)
+            wire = Wire(Metered(read, transport.blame), write)
             info = Implementation(name="chalie", version=__version__)
             client = ClientSession(dispatcher=wire, client_info=info, message_handler=self._told)
             async with client:
@@ -292,7 +294,11 @@ class Connection:
 
     def _unreachable(self, transport: _Transport, error: BaseException | None) -> Unreachable:
         reach: Reach = "not_allowed" if getattr(transport, "refused", False) else "not_connected"
-        reason = error.message if isinstance(error, ChalieError) else transport.reason() or said(error)
+        reason = (
+            error.message
+            if isinstance(error, ChalieError)
+            else transport.reason() or transport.masked(said(error))
+        )
         return Unreachable(self.server.slug, Availability(reach, reason[:500]))
 
     # listing
@@ -390,11 +396,10 @@ class Connection:
             note_availability(self._home, self.server.slug, refused)
             return Unreachable(self.server.slug, refused)
         broken = getattr(session.transport, "broken", False)
-        answered = isinstance(error, MCPError) and error.code != _CONNECTION_CLOSED and not broken
+        answered = isinstance(error, MCPError) and not hung_up(error) and not broken
         if answered and self._session is session:
-            return ChalieError(
-                f"the server {self.server.slug} refused the call: {said(error)}", code="server-error"
-            )
+            why = session.transport.masked(said(error))
+            return ChalieError(f"the server {self.server.slug} refused the call: {why}", code="server-error")
         reason = session.transport.reason() or "it ended the connection"
         if self._session is session:
             await self._drop(session)

@@ -3,11 +3,19 @@
 from __future__ import annotations
 
 import asyncio
+from typing import TYPE_CHECKING, Final
 
 from ..catalogue.servers import Availability
 from ..errors import ChalieError
 
-__all__ = ["Unreachable", "exception_of", "look_at", "said"]
+if TYPE_CHECKING:
+    from mcp import MCPError
+
+__all__ = ["Unreachable", "exception_of", "hung_up", "look_at", "said"]
+
+_CONNECTION_CLOSED: Final = -32000
+#: how the SDK begins what it says itself under that code, which servers use for errors of any kind.
+_ITS_WORDS: Final = ("Connection closed", "SSE stream ")
 
 
 class Unreachable(ChalieError):
@@ -42,3 +50,8 @@ def said(error: BaseException | None) -> str:
         return "it ended the connection"
     text = " ".join(str(error).split())
     return (text or type(error).__name__)[:300]
+
+
+def hung_up(error: MCPError) -> bool:
+    """Tell whether the connection is gone, and not that the server answered with an error of that code."""
+    return error.code == _CONNECTION_CLOSED and error.message.startswith(_ITS_WORDS)

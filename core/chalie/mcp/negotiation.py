@@ -5,7 +5,9 @@ from __future__ import annotations
 from typing import Literal, TypeAlias
 
 from mcp import ClientSession, MCPError
-from mcp_types import CONNECTION_CLOSED, METHOD_NOT_FOUND, UNSUPPORTED_PROTOCOL_VERSION
+from mcp_types import METHOD_NOT_FOUND, UNSUPPORTED_PROTOCOL_VERSION
+
+from .failures import hung_up
 
 __all__ = ["First", "negotiate"]
 
@@ -23,7 +25,7 @@ async def negotiate(session: ClientSession, first: First) -> None:
             await session.discover()
             return
         except MCPError as error:
-            if error.code == CONNECTION_CLOSED:
+            if hung_up(error):
                 raise
         except (RuntimeError, ValueError):
             pass  # its answer is no answer of the newer protocol

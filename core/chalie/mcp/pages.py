@@ -40,13 +40,16 @@ async def read_listing(session: ClientSession) -> Listing:
         found = page.get("tools")
         if not isinstance(found, list):
             raise ChalieError("its answer to tools/list holds no list of tools", code="server-error")
-        for tool in found:
+        for tool in found[: MOST_TOOLS - len(tools)]:
             wrong = _unstorable(tool, modern)
             if wrong is None:
                 tools.append(tool)
             else:
                 problems.append((_name(tool), wrong, "tell the server's author"))
         cursor = page.get("nextCursor")
+        if len(tools) >= MOST_TOOLS and (cursor is not None or len(found) > MOST_TOOLS):
+            problems.append(("", f"it lists over {MOST_TOOLS} tools; the rest is not read", ""))
+            break
         if cursor is None:
             break
         stop = _stuck(cursor, seen, number, len(tools))

@@ -11,6 +11,7 @@ import httpx2
 from mcp.client.streamable_http import streamable_http_client
 
 from ..catalogue.server_file import Server
+from ..catalogue.server_secrets import masked
 from .child import MOST_LINE, Streams
 
 __all__ = ["Remote"]
@@ -38,6 +39,7 @@ class Remote:
     def __init__(self, server: Server) -> None:
         self._server = server
         self._status = 0
+        self._fault = ""
 
     @contextlib.asynccontextmanager
     async def streams(self) -> AsyncIterator[Streams]:
@@ -71,9 +73,19 @@ class Remote:
 
     def reason(self) -> str:
         """Return what the last answer's status says; empty where that was well."""
+        if self._fault:
+            return self._fault
         if self.refused:
             return f"it answers with status {self._status}: it wants to know who asks"
         return f"it answers with status {self._status}" if self._status >= 400 else ""
+
+    def blame(self, fault: str) -> None:
+        """Say why the server is given up."""
+        self._fault = fault
+
+    def masked(self, text: str) -> str:
+        """Return a text without the secrets of the server's entry."""
+        return masked(self._server, text)
 
     def let_go(self) -> None:
         """There is nothing that outlives this process."""
