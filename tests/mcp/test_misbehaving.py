@@ -30,6 +30,7 @@ ENTRIES: dict[str, dict[str, Any]] = {
     "a service's form": {"command": "x", "args": ["ghp_" + SECRET], "env": {"K": SECRET}},
     "a url's query": {"url": f"http://a.example/mcp?key={SECRET}"},
     "a url's user": {"url": f"http://me:{SECRET}@a.example/mcp"},
+    "a url's path": {"url": f"https://a.example/mcp/s/{SECRET * 3}/mcp"},
     "a url that is none": {"url": f"http://[{SECRET}@?{SECRET}"},
     "the environment": {"command": "x", "env": {"K": SECRET}},
     "a sent header": {"url": "http://a.example/mcp", "headers": {"Authorization": f"Bearer {SECRET}\n"}},
@@ -41,7 +42,7 @@ def test_what_is_secret_in_an_entry_is_neither_listed_nor_repeated(entry: dict[s
     facts = {key: tuple(value) if isinstance(value, list) else value for key, value in entry.items()}
     server = Server("s", "s", **facts)
     assert SECRET not in reached_by(server)
-    if "[" not in server.url:
+    if not any(mark in server.url for mark in ("[", "/s/")):
         assert masked(server, f"I was told {SECRET}, was I?") != f"I was told {SECRET}, was I?"
         assert SECRET not in masked(server, f"I was told ghp_{SECRET}, {SECRET}\n, was I?")
 
@@ -50,6 +51,13 @@ def test_what_is_not_secret_is_shown_as_it_is() -> None:
     words = ("run", "--root", "/srv/files", "--port=80", "https://a.example/mcp", "C:/x", "stdio")
     assert reached_by(Server("s", "s", command="x", args=words)) == " ".join(("x", *words))
     assert masked(Server("s", "s", command="x", args=words), "stdio run") == "stdio run"
+    address = "https://a.example/a-long-name-without-a-number/v1/mcp"
+    assert reached_by(Server("s", "s", url=address)) == address
+
+
+def test_a_key_in_an_address_is_masked_where_it_is_repeated() -> None:
+    server = Server("s", "s", url=f"https://a.example/mcp/s/{SECRET * 3}/mcp")
+    assert masked(server, f"no {SECRET * 3} here") == "no ••• here"
 
 
 def test_one_entry_with_a_bad_address_costs_the_list_nothing(

@@ -16,6 +16,8 @@ _MASK: Final = "•••"
 _SHORTEST: Final = 4
 #: what a secret is called, before `=` or as the option before it.
 _NAMED: Final = re.compile(r"(?i)(token|secret|passw|pwd|api-?_?key|credential|auth|bearer)")
+#: a part of an address's path that is a key more likely than a word: some services' addresses are secrets.
+_KEY: Final = re.compile(r"(?<=/)(?=[^/?#]*\d)(?=[^/?#]*[A-Za-z])[A-Za-z0-9_=-]{20,}(?=[/?#]|$)")
 #: what is a secret whatever it is called: after `Bearer`, between an address's `//user:` and `@`, as a value
 #: of its query, and in the forms that services give theirs.
 _FORMED: Final = re.compile(
@@ -42,7 +44,7 @@ def reached_by(server: Server) -> str:
     """Return a server's command line or address, without what may be secret in it."""
     if server.url:
         address = re.sub(r"[?#].*", "", server.url, flags=re.DOTALL)
-        return re.sub(r"://[^/]*@", "://", address)
+        return _KEY.sub(_MASK, re.sub(r"://[^/]*@", "://", address))
     words = [server.command]
     last = ""
     for word in server.args:
@@ -59,7 +61,7 @@ def _secrets(server: Server) -> Iterator[str]:
     for word in server.args:
         yield from _long(_of_word(word, last))
         last = word
-    yield from _long(_formed(server.url))
+    yield from _long((*_formed(server.url), *_KEY.findall(server.url)))
     for value in (*server.env.values(), *server.headers.values()):
         yield from _long((value, value.strip(), *_formed(value)))
 
