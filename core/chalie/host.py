@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 
     from .approvals import Approvals
     from .catalogue.generations import Generation
+    from .catalogue.identity import Given
     from .catalogue.plugins import Plugins
     from .catalogue.snapshot import Snapshot
     from .discovery.found import Found
@@ -67,7 +68,6 @@ class Host:
         on_delivery: Callable[[str | None, str, str], None] | None = None,
     ) -> None:
         from .build import Upkeep
-        from .catalogue.identity import Given
         from .catalogue.plugins import Plugins
         from .gate.authority import Authority
 
@@ -82,7 +82,7 @@ class Host:
         self.plugins = Plugins()
         self.upkeep = Upkeep(config, self._published)
         self._search = Search(config, self.upkeep, ledger.permissions)
-        self._given = Given(config.catalogue)
+        self._given: Given | None = None
         self.plugins = self._load_plugins()
         self.approvals: Approvals = self._make_approvals()
         self.gate: Gate = self.approvals.gate
@@ -285,8 +285,18 @@ class Host:
             *snapshot.problems(),
             *self.plugins.problems,
             *missing_pins(self._doctored(), snapshot),
-            *self._given.problems(snapshot, own_descriptors().values()),
+            *self._other_catalogue(snapshot),
         )
+
+    def _other_catalogue(self, snapshot: Snapshot) -> tuple[Problem, ...]:
+        """Return why the catalogue that this host was given is refused, where it was given another one."""
+        if self.config.catalogue is None:
+            return ()
+        if self._given is None:
+            from .catalogue.identity import Given
+
+            self._given = Given(self.config.catalogue)
+        return self._given.problems(snapshot, own_descriptors().values())
 
     def commands(self) -> tuple[Mapping[str, click.Command], tuple[str, ...]]:
         """Return the commands that enabled plugins bring, by name, and a line for each that is left out."""

@@ -37,6 +37,7 @@ def open_() -> dict[str, Any]:
     import chalie.dispatch.dispatcher
     import chalie.gate.gate
     import chalie.host
+    import chalie.mcp.home_servers
     import chalie.schema
 
     begun = time.perf_counter()

@@ -146,22 +146,20 @@ class Given:
     """A catalogue that a host was given, to be held against its own: another one is refused, and said so.
 
     Args:
-        path: its file; None where none was given.
+        path: its file.
     """
 
-    def __init__(self, path: Path | None) -> None:
+    def __init__(self, path: Path) -> None:
         self._path = path
         self._seen: tuple[object, tuple[Problem, ...]] | None = None
 
     def problems(self, snapshot: Snapshot, own: Iterable[Descriptor]) -> tuple[Problem, ...]:
-        """Return why the given catalogue is refused; nothing where it is the host's own, or none was given.
+        """Return why the given catalogue is refused; nothing where it is the host's own.
 
         Args:
             snapshot: what is installed.
             own: the host's own abilities.
         """
-        if self._path is None:
-            return ()
         now = (snapshot.path, _stamp(self._path))
         if self._seen is None or self._seen[0] != now:
             self._seen = (now, tuple(self._refusals(self._path, snapshot, own)))
