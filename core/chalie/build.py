@@ -367,7 +367,8 @@ def _stamp(home: Path) -> tuple[tuple[int, int], ...]:
 def _watch_of(generation: Generation) -> Watch:
     snapshot = generation.snapshot
     due = snapshot.meta("due")
-    return Watch(snapshot.watched(), snapshot.editables(), float(due) if due else None)
+    memory = generation.path.parent / "looked.json"
+    return Watch(snapshot.watched(), snapshot.editables(), float(due) if due else None, memory=memory)
 
 
 def _difference(before: Generation, after: Generation) -> tuple[list[str], list[str]]:

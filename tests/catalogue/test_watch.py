@@ -61,6 +61,60 @@ def test_compiled_files_are_not_taken_for_an_install_and_looked_at_once(
     assert listed == []
 
 
+def later(folder: Path) -> float:
+    """A moment at which a folder has not been written to for a while."""
+    return folder.stat().st_mtime + 60
+
+
+def test_what_one_process_looked_at_the_next_does_not_list_again(
+    place: Place, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    place.install("good")
+    rows, memory = place.scan().watched, tmp_path / "looked.json"
+    (place.site / "__pycache__").mkdir()
+    assert not Watch(rows, clock=lambda: later(place.site), memory=memory).changed()
+    real, listed = watch.installed.listing, []
+    monkeypatch.setattr(watch.installed, "listing", lambda folder: listed.append(folder) or real(folder))
+    assert not Watch(rows, memory=memory).changed()
+    assert listed == []
+    place.install("another")
+    assert Watch(rows, memory=memory).changed()
+    assert listed == [str(place.site)]
+
+
+def test_a_folder_written_to_a_moment_ago_is_listed_by_the_next_process_too(
+    place: Place, tmp_path: Path
+) -> None:
+    place.install("good")
+    rows, memory = place.scan().watched, tmp_path / "looked.json"
+    (place.site / "__pycache__").mkdir()
+    assert not Watch(rows, clock=lambda: place.site.stat().st_mtime + 0.1, memory=memory).changed()
+    assert not memory.exists()
+
+
+def test_a_memory_of_another_listing_or_of_nothing_is_no_help_and_no_harm(
+    place: Place, tmp_path: Path
+) -> None:
+    place.install("good")
+    rows, memory = place.scan().watched, tmp_path / "looked.json"
+    (place.site / "__pycache__").mkdir()
+    assert not Watch(rows, clock=lambda: later(place.site), memory=memory).changed()
+    place.install("another")
+    newer = place.scan().watched
+    assert not Watch(newer, memory=memory).changed() and Watch(rows, memory=memory).changed()
+    (place.site / "more").mkdir()
+    for text in (
+        "",
+        "[]",
+        "{",
+        '{"x": 1}',
+        f'{{"{place.site}": [1, 2]}}',
+        f'{{"{place.site}": [1, 2, 3, ""]}}',
+    ):
+        memory.write_text(text)
+        assert not Watch(newer, memory=memory).changed()
+
+
 def test_an_import_path_that_is_gone_is_noticed(place: Place) -> None:
     looking = of(place)
     place.site.rmdir()

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
+import json
 import os
 import time
 from collections.abc import Callable, Iterable
-from typing import Final
+from pathlib import Path
+from typing import Any, Final
 
 from attrs import evolve
 
@@ -17,6 +20,8 @@ __all__ = ["MANY_EDITABLES", "Watch"]
 #: above this many editable distributions they are looked at every `EVERY_S` only
 MANY_EDITABLES: Final = 200
 EVERY_S: Final = 2.0
+#: a folder written to more recently may be written to once more without its time showing that
+_AT_REST_S: Final = 2.0
 
 
 class Watch:
@@ -27,6 +32,8 @@ class Watch:
         editables: how many editable distributions there are.
         due: when something unsettled may have settled, in seconds since the epoch; None for never.
         clock: seconds since the epoch.
+        memory: a file that says of folders how they were when their listing was last found to be the same,
+            so that not every process has to list what compiled modules were written into; None for none.
     """
 
     def __init__(
@@ -35,8 +42,10 @@ class Watch:
         editables: int = 0,
         due: float | None = None,
         clock: Callable[[], float] = time.time,
+        memory: Path | None = None,
     ) -> None:
         rows = tuple(watched)
+        self._memory = memory
         self._paths = [row for row in rows if row.kind == "path"]
         self._editables = [row for row in rows if row.kind == "editable"]
         self._unsettled = [row for row in rows if row.kind in ("unsettled", "server")]
@@ -63,10 +72,41 @@ class Watch:
                 continue
             # Compiled files come and go in a folder of modules; only metadata beside them says that
             # something was installed. A folder that is gone has an empty listing.
-            if installed.listing(row.path) != row.listing:
-                return True
-            self._paths[number] = _again(row)
+            now = self._remembered(row)
+            if _differs(now):
+                now = _again(row)  # before its listing: what is written meanwhile then shows at the next look
+                if installed.listing(row.path) != row.listing:
+                    return True
+                self._remember(now)
+            self._paths[number] = now
         return False
+
+    def _remembered(self, row: Watched) -> Watched:
+        """Return a folder as it was when its listing was last found to be that of `row`, or `row` itself."""
+        inode, mtime_ns, size, listing = self._memories().get(row.path, (0, 0, 0, None))
+        if listing != row.listing:
+            return row
+        return evolve(row, inode=inode, mtime_ns=mtime_ns, size=size)
+
+    def _remember(self, row: Watched) -> None:
+        if self._memory is None or self._clock() - row.mtime_ns / 1e9 < _AT_REST_S:
+            return
+        memories = {**self._memories(), row.path: (row.inode, row.mtime_ns, row.size, row.listing)}
+        aside = self._memory.with_name(f"{self._memory.name}.{os.getpid()}.new")
+        with contextlib.suppress(OSError):  # then the next process looks again
+            aside.write_text(json.dumps(memories), encoding="utf-8")
+            aside.replace(self._memory)
+
+    def _memories(self) -> dict[str, Any]:
+        if self._memory is None:
+            return {}
+        try:
+            found = json.loads(self._memory.read_bytes())
+        except (OSError, ValueError):
+            return {}  # it only saves time
+        if not isinstance(found, dict):
+            return {}
+        return {path: row for path, row in found.items() if isinstance(row, list) and len(row) == 4}
 
 
 def _again(row: Watched) -> Watched:
