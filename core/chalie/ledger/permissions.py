@@ -65,7 +65,7 @@ class Rows:
     Attributes:
         mark: the connection's, at that look.
         counter: of the changes to any of it; a row of the trail can be written on condition that it is still
-            the same (`Trail.append_given`).
+            the same (`Trail.append_call`).
         rows, patterns, pins, trusted: what was there.
         clock: the time in seconds since 1970.
     """

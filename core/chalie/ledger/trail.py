@@ -154,26 +154,23 @@ class Trail:
         detail: Mapping[str, Any] | str | None = None,
         duration_us: int | None = None,
         by: str | None = None,
-        given: int | None = None,
     ) -> int:
         """Record one event; when this returns, the row outlives the process in every way it can end.
 
         Args:
             event: a key of `EVENTS`, or a plugin's own dotted name.
             arguments: already masked (`schema.mask`).
-            given: record it only where what people set is still as it was at this count (`Rows.counter`).
 
         Returns:
             The row's id.
 
         Raises:
-            Overtaken: a setting was changed since, and nothing was recorded.
             LedgerUnavailable: it could not be recorded.
         """
         if name is not None and len(name) > _NAME:
             name = f"{name[: _NAME - 1]}…"
         who = (call_id, ordinal, channel, principal, conversation, dist, name, permission, effect, setting)
-        return self.append_call(event, who, status, code, arguments, detail, duration_us, by, given)
+        return self.append_call(event, who, status, code, arguments, detail, duration_us, by)
 
     def append_call(
         self,
@@ -191,6 +188,11 @@ class Trail:
 
         Args:
             who: in the order of `WHO`.
+            given: record it only where what people set is still as it was at this count (`Rows.counter`).
+
+        Raises:
+            Overtaken: a setting was changed since, and nothing was recorded.
+            LedgerUnavailable: it could not be recorded.
         """
         if arguments is not None:
             arguments = _text(arguments)
