@@ -241,6 +241,8 @@ def speed(count: int, peer: bool) -> list[Row]:
     from chalie.discovery import builders, evaluate
     from chalie.discovery.cascade import Cascade
     from chalie.discovery.embedding import Embedder
+    from chalie.discovery.model_files import tensors
+    from chalie.discovery.prose_index import FOLDER
 
     tools, asked = generated(count)
     contents = evaluate._contents(evaluate._descriptors(Path("generated"), {"tools": tools}))
@@ -256,7 +258,7 @@ def speed(count: int, peer: bool) -> list[Row]:
         ours = ours[len(ours) // 2 :]
         prose = cascade._prose["ability"]
         vectors = embedder.embed(asked)
-        rows = prose._open()._rows
+        rows = tensors(generation.path / FOLDER / "ability.vectors")["vectors"]
         recalls = []
         for vector in vectors[:100]:
             exact = np.concatenate(

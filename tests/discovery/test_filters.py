@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from chalie.calls import Sight
 from chalie.catalogue.generations import Generation
-from chalie.discovery import prose_index
+from chalie.discovery import nearest
 from chalie.discovery.cascade import Cascade, Item
 from chalie.discovery.embedding import Embedder
 from chalie.discovery.prose_index import Prose
@@ -24,10 +24,22 @@ def many(published: Publish) -> Generation:
     )
 
 
-@pytest.fixture(params=[3_000, 10, 40], ids=["exact", "graph", "graph and small sets exact"])
+#: rows up to which all vectors are compared, and all reduced ones.
+WAYS = {
+    "exact": (3_000, 3_000),
+    "scan": (10, 3_000),
+    "scan and small sets exact": (40, 3_000),
+    "graph": (10, 10),
+    "graph and small sets exact": (40, 40),
+}
+
+
+@pytest.fixture(params=WAYS.values(), ids=WAYS.keys())
 def rows_compared(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> int:
-    monkeypatch.setattr(prose_index, "EXACT_ROWS", request.param)
-    return int(request.param)
+    exact, scanned = request.param
+    monkeypatch.setattr(nearest, "EXACT_ROWS", exact)
+    monkeypatch.setattr(nearest, "SCANNED_ROWS", scanned)
+    return int(exact)
 
 
 def ids_of(generation: Generation, wanted: Callable[[str], bool]) -> np.ndarray:

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from chalie.catalogue.generations import Generations
-from chalie.discovery import graph, prose_index
+from chalie.discovery import graph, nearest
 from chalie.discovery.embedding import Embedder
 from chalie.discovery.graph import Before, Graph
 from chalie.discovery.prose_index import Prose
@@ -27,6 +27,10 @@ def vectors(chance: np.random.Generator, count: int) -> np.ndarray:
     return unit
 
 
+def made(path: Path, rows: np.ndarray) -> Before:
+    return Before(path, {"vectors": rows, **graph.write(path, rows, None)})
+
+
 def recall(rows: np.ndarray, near: Callable[[np.ndarray], np.ndarray], asked: np.ndarray) -> float:
     right = 0
     for vector in asked.astype(np.float32):
@@ -42,16 +46,16 @@ def test_a_graph_that_grew_finds_what_one_made_anew_finds(tmp_path: Path) -> Non
     rows, before, added = vectors(chance, 4_000), None, 0
     for step in range(5):
         path = tmp_path / f"{step}.usearch"
-        nodes = graph.write(path, rows, before)
-        grown, fresh = Graph(path, nodes), tmp_path / "fresh.usearch"
-        anew = Graph(fresh, graph.write(fresh, rows, None))
+        arrays = graph.write(path, rows, before)
+        grown, fresh = Graph(path, arrays, DIMS), tmp_path / "fresh.usearch"
+        anew = Graph(fresh, graph.write(fresh, rows, None), DIMS)
         asked = vectors(chance, 100)
         kept = recall(rows, lambda vector, g=grown: g.near(vector, 50), asked)
         assert kept >= 0.98
         assert kept >= recall(rows, lambda vector, g=anew: g.near(vector, 50), asked) - 0.02
         # only what is new was added
         assert len(grown._rows) == 4_000 + added
-        before = Before(path, rows, nodes)
+        before = Before(path, {"vectors": rows, **arrays})
         added += 300
         # where the new ones come is for the catalogue to say, and some of the old ones go
         rows = np.concatenate([chance.permutation(rows)[200:], vectors(chance, 300)])
@@ -60,11 +64,10 @@ def test_a_graph_that_grew_finds_what_one_made_anew_finds(tmp_path: Path) -> Non
 
 def test_a_graph_of_which_too_much_is_gone_is_made_anew(tmp_path: Path) -> None:
     rows = vectors(np.random.default_rng(2), 1_000)
-    nodes = graph.write(tmp_path / "a", rows, None)
-    before = Before(tmp_path / "a", rows, nodes)
+    before = made(tmp_path / "a", rows)
     for kept, size in ((800, 1_000), (799, 799)):
         some = graph.write(tmp_path / "b", rows[:kept], before)
-        assert len(Graph(tmp_path / "b", some)._rows) == size
+        assert len(Graph(tmp_path / "b", some, DIMS)._rows) == size
 
 
 def test_a_row_that_is_gone_is_never_near_however_near_it_lay(tmp_path: Path) -> None:
@@ -72,9 +75,8 @@ def test_a_row_that_is_gone_is_never_near_however_near_it_lay(tmp_path: Path) ->
     others, vector = vectors(chance, 2_000), vectors(chance, 1)[0]
     near = vector + np.float16(0.02) * chance.normal(size=(300, DIMS)).astype(np.float16)
     rows = np.concatenate([near.astype(np.float16), others])
-    before = Before(tmp_path / "a", rows, graph.write(tmp_path / "a", rows, None))
-    nodes = graph.write(tmp_path / "b", others, before)
-    grown = Graph(tmp_path / "b", nodes)
+    before = made(tmp_path / "a", rows)
+    grown = Graph(tmp_path / "b", graph.write(tmp_path / "b", others, before), DIMS)
     assert len(grown._rows) == 2_300
     assert recall(others, lambda asked: grown.near(asked, 50), vector[None]) == 1.0
     everything = grown.near(vector.astype(np.float32), len(others))
@@ -85,25 +87,41 @@ def test_a_row_that_is_gone_is_never_near_however_near_it_lay(tmp_path: Path) ->
 
 def test_twins_keep_a_node_each(tmp_path: Path) -> None:
     rows = np.repeat(vectors(np.random.default_rng(4), 50), 2, axis=0)
-    before = Before(tmp_path / "a", rows, graph.write(tmp_path / "a", rows, None))
-    nodes = graph.write(tmp_path / "b", rows, before)
-    assert sorted(nodes.tolist()) == list(range(100))
+    arrays = graph.write(tmp_path / "b", rows, made(tmp_path / "a", rows))
+    assert sorted(arrays["nodes"].tolist()) == list(range(100))
 
 
 def test_a_graph_that_cannot_be_loaded_is_made_anew(tmp_path: Path) -> None:
     rows = vectors(np.random.default_rng(5), 200)
-    nodes = graph.write(tmp_path / "a", rows, None)
+    before = made(tmp_path / "a", rows)
     (tmp_path / "a").write_bytes(b"written by another version")
-    again = graph.write(tmp_path / "b", rows, Before(tmp_path / "a", rows, nodes))
-    assert len(Graph(tmp_path / "b", again)._rows) == 200
+    again = graph.write(tmp_path / "b", rows, before)
+    assert len(Graph(tmp_path / "b", again, DIMS)._rows) == 200
 
 
 def test_nodes_that_are_not_the_graphs_are_refused(tmp_path: Path) -> None:
     rows = vectors(np.random.default_rng(6), 30)
-    nodes = graph.write(tmp_path / "a", rows, None)
-    for wrong in (nodes + 1, np.zeros_like(nodes)):
+    arrays = graph.write(tmp_path / "a", rows, None)
+    nodes, axes = arrays["nodes"], arrays["axes"]
+    for wrong in ({"nodes": nodes + 1}, {"nodes": np.zeros_like(nodes)}, {"axes": axes[:, :-1]}):
         with pytest.raises(ValueError, match="not those of the graph"):
-            Graph(tmp_path / "a", wrong)
+            Graph(tmp_path / "a", {**arrays, **wrong}, DIMS)
+    with pytest.raises(ValueError, match="do not fit the vectors"):
+        Graph(tmp_path / "a", arrays, DIMS + 1)
+
+
+def test_a_graph_whose_axes_say_little_of_what_came_since_is_made_anew(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(graph, "_COLUMNS", 40)
+    chance = np.random.default_rng(8)
+    # two kinds of tools, each told apart by columns in which the other's are nought
+    first, second = (np.zeros((1_000, 2 * DIMS), np.float16) for _ in range(2))
+    first[:, :DIMS], second[:, DIMS:] = vectors(chance, 1_000), vectors(chance, 1_000)
+    before = made(tmp_path / "a", first)
+    for added, kept in ((5, True), (900, False)):
+        arrays = graph.write(tmp_path / "b", np.concatenate([first, second[:added]]), before)
+        assert np.array_equal(arrays["axes"], before.arrays["axes"]) is kept
 
 
 def some(count: int) -> list[object]:
@@ -118,15 +136,16 @@ def some(count: int) -> list[object]:
 def test_a_package_more_grows_the_graph_of_the_generation_before(
     published: Publish, embedder: Embedder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(prose_index, "EXACT_ROWS", 50)
+    monkeypatch.setattr(nearest, "EXACT_ROWS", 50)
+    monkeypatch.setattr(nearest, "SCANNED_ROWS", 50)
     first = published(some(80))
     grown: list[bool] = []
     write = graph.write
 
-    def watched(path: Path, rows: np.ndarray, before: Before | None) -> np.ndarray:
-        nodes = write(path, rows, before)
-        grown.append(before is not None and len(nodes) - len(before.nodes) == 1)
-        return nodes
+    def watched(path: Path, rows: np.ndarray, before: Before | None) -> dict[str, np.ndarray]:
+        arrays = write(path, rows, before)
+        grown.append(before is not None and len(arrays["nodes"]) - len(before.arrays["nodes"]) == 1)
+        return arrays
 
     monkeypatch.setattr(graph, "write", watched)
     more = [ability("aardvark", "Feed the aardvark in the garden."), *some(80)]
@@ -145,7 +164,8 @@ def test_a_package_more_grows_the_graph_of_the_generation_before(
 def test_a_builder_killed_while_it_grows_the_graph_leaves_the_one_before(
     published: Publish, tmp_path: Path, model: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(prose_index, "EXACT_ROWS", 50)
+    monkeypatch.setattr(nearest, "EXACT_ROWS", 50)
+    monkeypatch.setattr(nearest, "SCANNED_ROWS", 50)
     first = published(some(80))
     root = tmp_path / "generations"
     script = f"""
@@ -154,9 +174,9 @@ from pathlib import Path
 from chalie.catalogue.generations import Generations
 from chalie.catalogue.publishing import publish
 from chalie.catalogue.tables import Contents, DistributionRow
-from chalie.discovery import builders, graph, prose_index
+from chalie.discovery import builders, graph, nearest
 from tests.discovery.test_graph import some
-prose_index.EXACT_ROWS = 50
+nearest.EXACT_ROWS = nearest.SCANNED_ROWS = 50
 write = graph.write
 def killed(*arguments):
     write(*arguments)

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from chalie.catalogue.vectors import VectorStore
-from chalie.discovery import prose_index
+from chalie.discovery import nearest, prose_index
 from chalie.discovery.embedding import Embedder
 from chalie.discovery.prose_index import Prose, ProseIndex
 from chalie.errors import IndexUnreadable
@@ -133,7 +133,8 @@ def test_above_the_crossover_a_graph_gives_the_same_neighbours(
     exact = published(some)
     queries = [f"{verb} my {kind}" for kind, verb in zip(kinds, verbs, strict=True)]
     wanted = [nearest_names(exact, embedder, query) for query in queries]
-    monkeypatch.setattr(prose_index, "EXACT_ROWS", 10)
+    monkeypatch.setattr(nearest, "EXACT_ROWS", 10)
+    monkeypatch.setattr(nearest, "SCANNED_ROWS", 10)
     graph = published(some)
     assert (graph.path / "prose" / "ability.usearch").exists()
     got = [nearest_names(graph, embedder, query) for query in queries]

@@ -8,10 +8,13 @@ as a step on the way to others, until there are too many of those.
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from attrs import frozen
+
+from .reduction import Axes
 
 if TYPE_CHECKING:
     import numpy as np
@@ -19,18 +22,22 @@ if TYPE_CHECKING:
 __all__ = ["Before", "Graph", "write"]
 
 _LINKS: Final = 16
-#: (rows, width while building, width of a search): as little as keeps 98 in a hundred of the ten nearest.
-#: Measured at 10,000 and at 100,000 rows, where many are nearly alike.
-_WIDTHS: Final = ((20_000, 64, 56), (10**9, 96, 160))
-#: unit vectors of some 500 columns hold values about 0.05; eight bits are spent on up to 1 / _SCALE.
+#: the width while building and of a search: as little as keeps 98 in a hundred of the ten nearest. Measured
+#: at 20,000 and at 100,000 rows, where many are nearly alike.
+_BUILDING, _SEARCHING = 96, 120
+#: of some 500; fewer take less time to compare and lead astray more often.
+_COLUMNS: Final = 192
+#: reduced vectors hold values about 0.05; eight bits are spent on up to 1 / _SCALE.
 _SCALE: Final = 4.0
-#: rows more than are asked for, since eight bits misplace a few.
-_MORE: Final = 6
+#: proposed for each row that is wanted, and at least, since reduced vectors in eight bits misplace some.
+_PROPOSED, _FEWEST = 2, 100
 _BLOCK: Final = 16_384
 #: rows that one thread adds, in the same way each time: several would save nothing worth the difference.
 _FEW: Final = 1_000
 #: nodes without a row that are put up with, as a share of the rows.
 _DEAD: Final = 0.25
+#: what the axes of a grown graph have to explain of its rows, as a share of what the best would.
+_EXPLAINED: Final = 0.97
 
 
 @frozen
@@ -39,17 +46,15 @@ class Before:
 
     Attributes:
         path: its file.
-        rows: the vectors it holds, as they are stored.
-        nodes: of each of these rows, its node.
+        arrays: the `vectors` it holds, as they are stored, and what `write` returned of them.
     """
 
     path: Path
-    rows: np.ndarray
-    nodes: np.ndarray
+    arrays: Mapping[str, np.ndarray]
 
 
-def write(path: Path, rows: np.ndarray, before: Before | None) -> np.ndarray:
-    """Write the graph of `rows` and return the node of each row, uint32.
+def write(path: Path, rows: np.ndarray, before: Before | None) -> dict[str, np.ndarray]:
+    """Write the graph of `rows` and return what `Graph` reads: `nodes`, the node of each row, and the axes.
 
     Args:
         path: the file to write.
@@ -58,62 +63,63 @@ def write(path: Path, rows: np.ndarray, before: Before | None) -> np.ndarray:
     """
     import numpy as np
 
-    grown = None if before is None else _grown(rows, before)
+    axes = Axes.of(rows, _COLUMNS)
+    grown = None if before is None else _grown(rows, before, axes)
     if grown is None:
-        index, nodes = _made(rows), np.full(len(rows), -1, np.int64)
+        index, nodes = _made(axes), np.full(len(rows), -1, np.int64)
     else:
-        index, nodes = grown
+        index, nodes, axes = grown
     missing = np.flatnonzero(nodes < 0)
     nodes[missing] = np.arange(len(index), len(index) + len(missing))
     threads = 1 if len(missing) <= _FEW else 0  # 0: one for each core
     for start in range(0, len(missing), _BLOCK):
         part = missing[start : start + _BLOCK]
-        vectors = _eight_bits(rows[part].astype(np.float32))
+        vectors = _eight_bits(axes.reduced(rows[part]))
         index.add(nodes[part].astype(np.uint64), vectors, threads=threads)
     index.save(str(path))
-    return nodes.astype(np.uint32)
+    return {"nodes": nodes.astype(np.uint32), **axes.arrays()}
 
 
-def _grown(rows: np.ndarray, before: Before) -> tuple[Any, np.ndarray] | None:
-    """Return the graph before and the nodes that it has of `rows`; None where it is of little use."""
+def _grown(rows: np.ndarray, before: Before, best: Axes) -> tuple[Any, np.ndarray, Axes] | None:
+    """Return the graph before, the nodes it has of `rows`, and its axes; None where it is of little use."""
     import numpy as np
 
     known: dict[bytes, list[int]] = {}
-    for node, row in zip(before.nodes.tolist(), before.rows, strict=True):
+    try:
+        axes = Axes.stored(before.arrays, rows.shape[1])
+        nodes_before, rows_before = before.arrays["nodes"].tolist(), before.arrays["vectors"]
+    except (KeyError, ValueError):
+        return None
+    for node, row in zip(nodes_before, rows_before, strict=True):
         known.setdefault(_mark(row), []).append(node)
     nodes = np.array([node.pop() if (node := known.get(_mark(row))) else -1 for row in rows], np.int64)
-    index = _made(rows)
+    index = _made(axes)
     try:
         # not viewed: it is going to be written to
         index.load(str(before.path))
-    except (
-        Exception
-    ):  # the library raises its own and RuntimeError; another version of it may have written it
+    except Exception:  # the library raises RuntimeError and its own: another version may have written it
         return None
     dead = len(index) - int((nodes >= 0).sum())
-    return None if dead > _DEAD * len(rows) else (index, nodes)
+    # what came since may lie in other directions than the axes that told apart what was there
+    apt = axes.explains(rows) >= _EXPLAINED * best.explains(rows)
+    return (index, nodes, axes) if apt and dead <= _DEAD * len(rows) else None
 
 
 def _mark(row: np.ndarray) -> bytes:
     return hashlib.blake2b(row.tobytes(), digest_size=16).digest()
 
 
-def _made(rows: np.ndarray) -> Any:
+def _made(axes: Axes) -> Any:
     from usearch.index import Index
 
-    build_width, search_width = _widths(len(rows))
     return Index(
-        ndim=rows.shape[1],
-        metric="cos",
+        ndim=axes.columns,
+        metric="ip",
         dtype="i8",
         connectivity=_LINKS,
-        expansion_add=build_width,
-        expansion_search=search_width,
+        expansion_add=_BUILDING,
+        expansion_search=_SEARCHING,
     )
-
-
-def _widths(count: int) -> tuple[int, int]:
-    return next((build, search) for most, build, search in _WIDTHS if count <= most)
 
 
 def _eight_bits(vectors: np.ndarray) -> np.ndarray:
@@ -126,20 +132,24 @@ class Graph:
 
     Args:
         path: its file.
-        nodes: of each row, its node.
+        arrays: what `write` returned.
+        dims: columns of a whole vector.
 
     Raises:
-        ValueError: the file is no such graph, or the nodes are not its.
+        ValueError: the file is no such graph, or the nodes or the axes are not its.
         RuntimeError: it is damaged.
     """
 
-    def __init__(self, path: Path, nodes: np.ndarray) -> None:
+    def __init__(self, path: Path, arrays: Mapping[str, np.ndarray], dims: int) -> None:
         import numpy as np
         from usearch.index import Index
 
+        nodes, self._axes = arrays["nodes"], Axes.stored(arrays, dims)
         index: Any = Index.restore(str(path), view=True)
-        index.expansion_search = _widths(len(nodes))[1]
+        index.expansion_search = _SEARCHING
         self._index, size = index, len(index)
+        if index.ndim != self._axes.columns:
+            raise ValueError(f"{path.name}: the axes of the rows are not those of the graph")
         if len(np.unique(nodes)) < len(nodes) or int(nodes.max(initial=0)) >= max(size, 1):
             raise ValueError(f"{path.name}: the nodes of the rows are not those of the graph")
         self._rows = np.full(size, -1, np.int64)
@@ -147,7 +157,7 @@ class Graph:
         self._whole = size == len(nodes)
 
     def near(self, vector: np.ndarray, count: int) -> np.ndarray:
-        """Return some rows more than `count`, or all there are, of those nearest by rounded distances.
+        """Return more rows than `count`, or all there are, of those nearest by rounded distances.
 
         Args:
             vector: a unit vector.
@@ -155,7 +165,7 @@ class Graph:
         """
         import numpy as np
 
-        wanted, rounded = count + _MORE, _eight_bits(vector)
+        wanted, rounded = max(_PROPOSED * count, _FEWEST), _eight_bits(self._axes.entry(vector))
         while True:
             # one entry is no work for several threads
             asked = min(wanted, len(self._rows))

@@ -57,6 +57,8 @@ class Lexicon:
         self._row = lru_cache(maxsize=_CACHED_TERMS)(self._make_row)
         #: the term's weight: its inverse document frequency in general text.
         self.weight = lru_cache(maxsize=_CACHED_TERMS)(self._weigh)
+        #: whether the term is a word of the general text, not merely a name or a misprint in it.
+        self.knows = lru_cache(maxsize=_CACHED_TERMS)(self._known)
 
     @classmethod
     def made_of(cls, arrays: Mapping[str, np.ndarray], columns: int, seed: int) -> Lexicon:
@@ -70,8 +72,7 @@ class Lexicon:
         unknown = float(weights.max()) if len(weights) else 1.0
         return cls(columns, seed, keys, weights, unknown)
 
-    def knows(self, term: str) -> bool:
-        """Whether the term is a word of the general text, not merely a name or a misprint in it."""
+    def _known(self, term: str) -> bool:
         # a term that stands nowhere weighs most
         return self.weight(term) <= self._unknown - _RARE
 
@@ -79,7 +80,7 @@ class Lexicon:
         place = place_of(term, self._keys)
         return self._unknown if place is None else float(self._weights[place])
 
-    def _make_row(self, term: str) -> np.ndarray:
+    def _make_row(self, term: str) -> bytes:
         import numpy as np
 
         digest = hashlib.blake2b(
@@ -87,7 +88,7 @@ class Lexicon:
         ).digest()
         signs = np.unpackbits(np.frombuffer(digest, np.uint8)).astype(np.float32)
         row: np.ndarray = (2.0 * signs - 1.0) * self.weight(term)
-        return row
+        return row.tobytes()
 
     def vector(self, text: str) -> np.ndarray | None:
         """Return the unit vector of a text, float32 (columns,); None for a text without terms."""
@@ -96,10 +97,10 @@ class Lexicon:
         if not self.columns:
             return None
         # each term once: a word that is said twice is not meant twice
-        rows = list(map(self._row, dict.fromkeys(terms(text))))
+        rows = b"".join(map(self._row, dict.fromkeys(terms(text))))
         if not rows:
             return None
-        total: np.ndarray = np.add.reduce(rows)
+        total: np.ndarray = np.add.reduce(np.frombuffer(rows, np.float32).reshape(-1, self.columns))
         square = float(total @ total)
         if square <= 0.0:
             return None

@@ -16,6 +16,7 @@ from . import arrays, evidence, graph
 from .embedding import Embedder, fingerprint
 from .model_files import tensors
 from .name_index import Kind
+from .nearest import Nearest, written
 
 if TYPE_CHECKING:
     import numpy as np
@@ -28,17 +29,10 @@ __all__ = ["FOLDER", "Prose", "ProseIndex", "phrases"]
 
 FOLDER: Final = "prose"
 MANIFEST: Final = "prose.json"
-_FORMAT: Final = 4
+_FORMAT: Final = 5
 #: what an ability is weighs as much as so many of its examples; flat from 1 to 2 on the tuning halves.
 _DESCRIBED: Final = 1.5
 _BATCH: Final = 256
-#: rows up to which every vector is compared; above, a graph is faster (see tests/benchmarks).
-EXACT_ROWS: Final = 3_000
-#: rows up to which vectors are kept in memory as numbers the processor multiplies at once: some 40 MB.
-_WARM_ROWS: Final = 20_000
-#: a graph asked for more than one row in so many is slower than comparing all.
-_WIDEST: Final = 8
-_BLOCK: Final = 16_384
 
 
 def phrases(item: Descriptor | Playbook) -> list[str]:
@@ -118,9 +112,8 @@ class ProseIndex:
             texts.append(phrases(item))
             found.append(evidence.item_terms(item))
         rows = self._vectors(texts, embedder, store)
-        values = {"vectors": rows, "ids": np.array(ids, np.uint32), **evidence.postings(found)}
-        if len(ids) > EXACT_ROWS:
-            values["nodes"] = graph.write(place / f"{kind}.usearch", rows, _before(previous, kind))
+        near = written(rows, place / f"{kind}.usearch", _before(previous, kind))
+        values = {"vectors": rows, "ids": np.array(ids, np.uint32), **near, **evidence.postings(found)}
         arrays.save(place / f"{kind}.vectors", values)
         return len(ids)
 
@@ -151,10 +144,9 @@ def _before(previous: Generation | None, kind: Kind) -> graph.Before | None:
         return None
     try:
         place = previous.verified(FOLDER)
-        values = tensors(place / f"{kind}.vectors")
         path = place / f"{kind}.usearch"
-        return graph.Before(path, values["vectors"], values["nodes"]) if path.exists() else None
-    except (OSError, KeyError, IndexUnreadable, ConfigError):
+        return graph.Before(path, tensors(place / f"{kind}.vectors")) if path.exists() else None
+    except (OSError, IndexUnreadable, ConfigError):
         return None
 
 
@@ -274,9 +266,9 @@ class _Opened:
     """The arrays of one index.
 
     Args:
-        values: `ids`, `vectors` and what `evidence.postings` makes.
+        values: `ids`, `vectors`, what `nearest.written` and what `evidence.postings` make.
         chat: vectors of small talk.
-        file: the graph's, read where there are too many rows to compare each.
+        file: the graph's, read where there is one.
         dims: columns of every vector.
         model: fingerprint of the model that made them.
     """
@@ -284,24 +276,13 @@ class _Opened:
     def __init__(
         self, values: Mapping[str, np.ndarray], chat: np.ndarray, file: Path, dims: int, model: str
     ) -> None:
-        import numpy as np
-
         self.ids, self.model = values["ids"], model
-        self._rows = values["vectors"]
-        if self._rows.shape != (len(self.ids), dims) or chat.ndim != 2 or chat.shape[1] != dims:
+        if values["vectors"].shape != (len(self.ids), dims) or chat.ndim != 2 or chat.shape[1] != dims:
             raise ValueError("vectors and ids differ in number")
         self.chat = chat
         self.evidence = evidence.Evidence(values, len(self.ids))
-        self._graph: Any = None
-        #: the rows last asked for among others, and their vectors.
-        self._subset: tuple[np.ndarray, np.ndarray] | None = None
-        #: the same where they are too many for that, and which rows they are.
-        self._masked: tuple[np.ndarray, np.ndarray] | None = None
+        self.nearest = Nearest(values, file).nearest
         self._ids_rows: tuple[np.ndarray, np.ndarray] | None = None
-        if len(self.ids) <= _WARM_ROWS:
-            self._rows = self._rows.astype(np.float32)
-        if len(self.ids) > EXACT_ROWS:
-            self._graph = graph.Graph(file, values["nodes"])
 
     def rows_of(self, ids: np.ndarray) -> np.ndarray:
         kept = self._ids_rows
@@ -311,83 +292,3 @@ class _Opened:
             known = places[places < len(self.ids)]
             kept = self._ids_rows = (ids, known[self.ids[known] == ids[: len(known)]])
         return kept[1]
-
-    def nearest(
-        self, vector: np.ndarray, count: int, among: np.ndarray | None
-    ) -> tuple[np.ndarray, np.ndarray]:
-        import numpy as np
-
-        if vector.shape != (self._rows.shape[1],):
-            raise IndexUnreadable(
-                f"the index holds vectors of {self._rows.shape[1]} columns, the model gives {vector.shape}",
-                hint="run `chalie index` to rebuild it with this model",
-            )
-        count = min(count, len(self.ids) if among is None else len(among))
-        if not count:
-            return np.zeros(0, np.int64), np.zeros(0, np.float32)
-        if among is None and self._graph is None:
-            rows, cosines = _top(self._rows @ vector, count)
-        elif among is None:
-            rows, cosines = self._by_graph(vector, count)
-        elif len(among) <= EXACT_ROWS:
-            places, cosines = _top(self._of(among) @ vector, count)
-            rows = among[places]
-        else:
-            rows, cosines = self._widening(vector, count, among)
-        return rows, 1.0 - cosines
-
-    def _by_graph(self, vector: np.ndarray, count: int) -> tuple[np.ndarray, np.ndarray]:
-        import numpy as np
-
-        # the graph proposes by rounded distances; the exact ones order and choose
-        rows = self._graph.near(vector, count)
-        cosines = self._rows.take(rows, axis=0).astype(np.float32, copy=False) @ vector
-        order = (-cosines).argsort(kind="stable")[:count]
-        return rows[order], cosines[order]
-
-    def _widening(self, vector: np.ndarray, count: int, among: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Return the nearest of many rows: a graph knows no filter, so it is asked for ever more."""
-        import numpy as np
-
-        asked = count * len(self.ids) // len(among) + count
-        while asked * _WIDEST < len(self.ids):
-            rows, cosines = self._by_graph(vector, asked)
-            kept = self._mask(among)[rows]
-            if int(kept.sum()) >= count:
-                return rows[kept][:count], cosines[kept][:count]
-            asked *= 4
-        cosines = np.empty(len(among), np.float32)
-        for start in range(0, len(among), _BLOCK):
-            part = among[start : start + _BLOCK]
-            cosines[start : start + _BLOCK] = self._rows[part].astype(np.float32) @ vector
-        places, cosines = _top(cosines, count)
-        return among[places], cosines
-
-    def _mask(self, among: np.ndarray) -> np.ndarray:
-        import numpy as np
-
-        kept = self._masked
-        if kept is None or kept[0] is not among:
-            mask = np.zeros(len(self.ids), bool)
-            mask[among] = True
-            kept = self._masked = (among, mask)
-        return kept[1]
-
-    def _of(self, among: np.ndarray) -> np.ndarray:
-        import numpy as np
-
-        kept = self._subset
-        if kept is None or kept[0] is not among:
-            kept = self._subset = (among, self._rows[among].astype(np.float32))
-        return kept[1]
-
-
-def _top(cosines: np.ndarray, count: int) -> tuple[np.ndarray, np.ndarray]:
-    """Return places and values of the `count` highest, the highest first, ties by place."""
-    import numpy as np
-
-    places = np.arange(len(cosines))
-    if count < len(cosines):
-        places = (-cosines).argpartition(count - 1)[:count]
-    order = np.lexsort((places, -cosines[places]))
-    return places[order], cosines[places[order]]

@@ -1,0 +1,201 @@
+"""Which rows lie nearest to an entry: few are all compared, of many some are proposed and then compared.
+
+Up to `EXACT_ROWS` every vector is read. Up to `SCANNED_ROWS` every reduced vector is, a fifth of that, and
+above it a graph leads to the ones worth reading. The order and the distances are always of whole vectors.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from ..errors import IndexUnreadable
+from . import graph
+from .reduction import Axes
+
+if TYPE_CHECKING:
+    import numpy as np
+
+__all__ = ["Nearest", "written"]
+
+#: rows up to which every vector is compared; above, reduced ones are faster (see tests/benchmarks).
+EXACT_ROWS: Final = 3_000
+#: rows up to which every reduced vector is; above, a graph is faster. Whole vectors are kept in memory up to
+#: there, as numbers the processor multiplies at once: some 40 MB.
+SCANNED_ROWS: Final = 20_000
+#: as few as keep 99 in a hundred of the ten nearest where so many are proposed for each wanted, and so
+#: many at least.
+_COLUMNS: Final = 96
+_PROPOSED, _FEWEST = 3, 150
+#: of so many values one is looked at to tell how high the highest are.
+_STRIDE: Final = 8
+#: a graph asked for more than one row in so many is slower than comparing all.
+_WIDEST: Final = 8
+_BLOCK: Final = 16_384
+
+
+def written(rows: np.ndarray, path: Path, before: graph.Before | None) -> dict[str, np.ndarray]:
+    """Return what `Nearest` reads beside the vectors, and write the graph to `path` where there is one.
+
+    Args:
+        rows: unit vectors as they are stored, float16 (n, dims).
+        path: where a graph goes.
+        before: the graph to grow from, if any.
+    """
+    if len(rows) <= EXACT_ROWS:
+        return {}
+    if len(rows) <= SCANNED_ROWS:
+        axes = Axes.of(rows, _COLUMNS)
+        return {**axes.arrays(), "reduced": axes.reduced(rows)}
+    return graph.write(path, rows, before)
+
+
+class Nearest:
+    """The vectors of one index, in use.
+
+    Args:
+        arrays: `vectors`, and what `written` made of them.
+        path: the graph's file, read where there is one.
+
+    Raises:
+        ValueError: the arrays do not fit each other.
+        RuntimeError: the graph's file is damaged.
+    """
+
+    def __init__(self, arrays: Mapping[str, np.ndarray], path: Path) -> None:
+        import numpy as np
+
+        self._rows = arrays["vectors"]
+        self._scan: _Scan | None = None
+        self._graph: graph.Graph | None = None
+        #: the rows last asked for among others, and their vectors.
+        self._subset: tuple[np.ndarray, np.ndarray] | None = None
+        #: the same where they are too many for that, and which rows they are.
+        self._masked: tuple[np.ndarray, np.ndarray] | None = None
+        if "nodes" in arrays:
+            self._graph = graph.Graph(path, arrays, self._rows.shape[1])
+            return
+        if "reduced" in arrays:
+            self._scan = _Scan(arrays, self._rows.shape)
+        self._rows = self._rows.astype(np.float32)
+
+    def nearest(
+        self, vector: np.ndarray, count: int, among: np.ndarray | None
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Return rows and cosine distances of the `count` nearest, nearest first (see `Prose.nearest`)."""
+        import numpy as np
+
+        if vector.shape != (self._rows.shape[1],):
+            raise IndexUnreadable(
+                f"the index holds vectors of {self._rows.shape[1]} columns, the model gives {vector.shape}",
+                hint="run `chalie index` to rebuild it with this model",
+            )
+        total = len(self._rows)
+        count = min(count, total if among is None else len(among))
+        if not count:
+            return np.zeros(0, np.int64), np.zeros(0, np.float32)
+        if among is not None and len(among) <= EXACT_ROWS:
+            places, cosines = _top(self._of(among) @ vector, count)
+            rows = among[places]
+        elif self._scan is not None:
+            rows, cosines = self._compared(self._scan.near(vector, count, among), vector, count)
+        elif self._graph is None:
+            rows, cosines = _top(self._rows @ vector, count)
+        elif among is None:
+            rows, cosines = self._compared(self._graph.near(vector, count), vector, count)
+        else:
+            rows, cosines = self._widening(self._graph, vector, count, among)
+        return rows, 1.0 - cosines
+
+    def _compared(self, rows: np.ndarray, vector: np.ndarray, count: int) -> tuple[np.ndarray, np.ndarray]:
+        """Return the nearest of the rows proposed, and their cosines."""
+        import numpy as np
+
+        cosines = self._rows.take(rows, axis=0).astype(np.float32, copy=False) @ vector
+        order = (-cosines).argsort(kind="stable")[:count]
+        return rows[order], cosines[order]
+
+    def _widening(
+        self, proposing: graph.Graph, vector: np.ndarray, count: int, among: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Return the nearest of many rows: a graph knows no filter, so it is asked for ever more."""
+        import numpy as np
+
+        total = len(self._rows)
+        asked = count * total // len(among) + count
+        while asked * _WIDEST < total:
+            rows, cosines = self._compared(proposing.near(vector, asked), vector, asked)
+            kept = self._mask(among)[rows]
+            if int(kept.sum()) >= count:
+                return rows[kept][:count], cosines[kept][:count]
+            asked *= 4
+        cosines = np.empty(len(among), np.float32)
+        for start in range(0, len(among), _BLOCK):
+            part = among[start : start + _BLOCK]
+            cosines[start : start + _BLOCK] = self._rows[part].astype(np.float32) @ vector
+        places, cosines = _top(cosines, count)
+        return among[places], cosines
+
+    def _mask(self, among: np.ndarray) -> np.ndarray:
+        import numpy as np
+
+        kept = self._masked
+        if kept is None or kept[0] is not among:
+            mask = np.zeros(len(self._rows), bool)
+            mask[among] = True
+            kept = self._masked = (among, mask)
+        return kept[1]
+
+    def _of(self, among: np.ndarray) -> np.ndarray:
+        import numpy as np
+
+        kept = self._subset
+        if kept is None or kept[0] is not among:
+            kept = self._subset = (among, self._rows[among].astype(np.float32))
+        return kept[1]
+
+
+class _Scan:
+    """Proposes rows by comparing every reduced vector."""
+
+    def __init__(self, arrays: Mapping[str, np.ndarray], shape: Any) -> None:
+        total, dims = shape
+        self._axes, self._reduced = Axes.stored(arrays, dims), arrays["reduced"]
+        if self._reduced.shape != (total, self._axes.columns):
+            raise ValueError("the reduced vectors and the vectors differ in number")
+
+    def near(self, vector: np.ndarray, count: int, among: np.ndarray | None) -> np.ndarray:
+        """Return rows that hold the `count` nearest of `among`, very nearly always, in their order."""
+        alike = self._reduced @ self._axes.entry(vector)
+        wanted = max(_PROPOSED * count, _FEWEST)
+        if among is None:
+            return _highest(alike, wanted)
+        rows: np.ndarray = among[_highest(alike[among], wanted)]
+        return rows
+
+
+def _highest(values: np.ndarray, count: int) -> np.ndarray:
+    """Return the places, ascending, of roughly the `count` highest: from half to four times as many."""
+    import numpy as np
+
+    if count >= len(values):
+        return np.arange(len(values))
+    some, share = values[::_STRIDE].copy(), max(1, count // _STRIDE)
+    some.partition(len(some) - share)
+    places: np.ndarray = (values >= some[-share]).nonzero()[0]
+    if not count <= 2 * len(places) <= 8 * count:
+        # the few looked at were not like the others
+        places = np.sort(values.argpartition(len(values) - count)[-count:])
+    return places
+
+
+def _top(cosines: np.ndarray, count: int) -> tuple[np.ndarray, np.ndarray]:
+    """Return places and values of the `count` highest, the highest first, ties by place."""
+    import numpy as np
+
+    places = np.arange(len(cosines))
+    if count < len(cosines):
+        places = (-cosines).argpartition(count - 1)[:count]
+    order = np.lexsort((places, -cosines[places]))
+    return places[order], cosines[places[order]]

@@ -1,0 +1,87 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from chalie.discovery import nearest
+from chalie.discovery.nearest import Nearest
+from hypothesis import given
+from hypothesis import strategies as st
+
+NOWHERE = Path("no graph")
+
+
+def rows_of(chance: np.random.Generator, count: int, dims: int = 384) -> np.ndarray:
+    """Unit vectors in heaps, with less in each direction than in the one before, as of a language."""
+    spread = 0.985 ** np.arange(dims)
+    heaps = np.random.default_rng(1).normal(size=(60, dims)) * spread
+    rows = heaps[chance.integers(60, size=count)] + 0.7 * chance.normal(size=(count, dims)) * spread
+    unit: np.ndarray = (rows / np.linalg.norm(rows, axis=1, keepdims=True)).astype(np.float16)
+    return unit
+
+
+def arrays_of(rows: np.ndarray) -> dict[str, np.ndarray]:
+    return {"vectors": rows, **nearest.written(rows, NOWHERE, None)}
+
+
+def test_a_scan_of_reduced_vectors_gives_the_neighbours_that_whole_ones_have() -> None:
+    rows = rows_of(np.random.default_rng(2), 6_000)
+    arrays = arrays_of(rows)
+    assert arrays["reduced"].shape == (6_000, 96)
+    some = Nearest(arrays, NOWHERE)
+    right = 0
+    for vector in rows_of(np.random.default_rng(3), 100).astype(np.float32):
+        found, distances = some.nearest(vector, 50, None)
+        cosines = rows.astype(np.float32) @ vector
+        right += len({*found[:10].tolist()} & {*(-cosines).argsort()[:10].tolist()})
+        assert np.allclose(distances, 1.0 - cosines[found], atol=1e-6)
+        assert (np.diff(distances) >= 0).all()
+    assert right >= 0.98 * 1_000
+
+
+def test_a_scan_asked_for_everything_leaves_nothing_out() -> None:
+    rows = rows_of(np.random.default_rng(4), 3_200)
+    some, vector = Nearest(arrays_of(rows), NOWHERE), rows[7].astype(np.float32)
+    assert sorted(some.nearest(vector, 3_200, None)[0].tolist()) == list(range(3_200))
+    among = np.arange(100, 3_200)
+    assert sorted(some.nearest(vector, 9_999, among)[0].tolist()) == among.tolist()
+
+
+def test_rows_that_are_all_alike_are_found_like_any_others() -> None:
+    rows = np.repeat(rows_of(np.random.default_rng(5), 1), 3_500, axis=0)
+    found, distances = Nearest(arrays_of(rows), NOWHERE).nearest(rows[0].astype(np.float32), 5, None)
+    assert len(set(found.tolist())) == 5
+    assert distances == pytest.approx(0.0, abs=2e-3)
+
+
+def test_vectors_of_few_columns_are_reduced_to_as_many() -> None:
+    rows = rows_of(np.random.default_rng(6), 3_100, dims=16)
+    arrays = arrays_of(rows)
+    assert arrays["reduced"].shape == (3_100, 16)
+    vector = rows[3].astype(np.float32)
+    found, _ = Nearest(arrays, NOWHERE).nearest(vector, 5, None)
+    assert found.tolist() == (-(rows.astype(np.float32) @ vector)).argsort(kind="stable")[:5].tolist()
+
+
+@pytest.mark.parametrize("name", ["reduced", "axes", "centre"])
+def test_reduced_vectors_that_do_not_fit_the_vectors_are_refused(name: str) -> None:
+    arrays = arrays_of(rows_of(np.random.default_rng(7), 3_100))
+    with pytest.raises(ValueError, match=r"do not fit the vectors|differ in number"):
+        Nearest({**arrays, name: arrays[name][:-1]}, NOWHERE)
+
+
+@given(
+    values=st.lists(st.floats(-1, 1, width=32), min_size=1, max_size=300),
+    count=st.integers(1, 300),
+    ascending=st.booleans(),
+)
+def test_the_highest_are_never_left_out_for_lower_ones_and_never_too_few(
+    values: list[float], count: int, ascending: bool
+) -> None:
+    given_ = np.array(sorted(values) if ascending else values, np.float32)
+    places = nearest._highest(given_, count)
+    assert (np.diff(places) > 0).all()
+    assert len(places) >= min(count, len(given_)) / 2
+    left = np.delete(given_, places)
+    assert not len(left) or left.max() <= given_[places].min()
