@@ -67,17 +67,18 @@ def test_every_name_with_the_words_is_proposed_however_many(published: Publish) 
 @given(
     name=st.lists(LETTERS, min_size=1, max_size=4).map("_".join),
     others=st.lists(LETTERS, max_size=5),
+    phrase=st.booleans(),
     data=st.data(),
 )
 def test_the_index_proposes_whatever_the_words_admit(
-    name: str, others: list[str], data: st.DataObject
+    name: str, others: list[str], phrase: bool, data: st.DataObject
 ) -> None:
     # the index is asked for what `aligned` would admit: nothing that fits may be missing from its terms
     segment = data.draw(st.sampled_from(name.split("_")))
     for word in (segment, segment[:3], segment + "s", *others):
-        if word and name_index.aligned([word], name):
+        if word and name_index.aligned([word], name, phrase=phrase):
             parts = name_index._parts(name_index.names.segments(name), "ability")
-            assert parts.intersection(name_index._lookups(word, "ability"))
+            assert parts.intersection(name_index._lookups(word, "ability", phrase))
 
 
 @pytest.mark.parametrize(
@@ -145,3 +146,9 @@ def test_a_shortened_word_means_a_name_only_where_nothing_else_is_said() -> None
     assert aligned(["mess"], "send_message") and not aligned(["mess"], "send_message", phrase=True)
     assert aligned(["messages"], "send_message", phrase=True)
     assert aligned(["天气"], "查询天气预报", phrase=True)
+
+
+def test_names_that_only_begin_like_a_word_of_a_phrase_are_not_even_read(published: Publish) -> None:
+    names = Names(published([ability("functions"), ability("have_fun")]))
+    assert names.aligned(["fun"], "ability") == [1, 2]
+    assert len(names.aligned(["fun"], "ability", phrase=True)) == 1

@@ -215,9 +215,10 @@ class _Search:
     def _name(self) -> list[Hit]:
         cascade, words, said = self._cascade, name_index.words_of(self._text), all_words(self._text)
         phrase = len(words) < len(said)
+        proposed = cascade._names.aligned(words, self._kind, phrase=phrase)
         admitted = [
             (number, item)
-            for number, item in cascade.pairs(self._kind, cascade._names.aligned(words, self._kind))
+            for number, item in cascade.pairs(self._kind, proposed)
             if name_index.aligned(words, item.spoken, phrase=phrase)
         ]
         # the fewer words of its name were left unsaid, the likelier it is the one meant

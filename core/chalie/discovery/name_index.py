@@ -122,10 +122,10 @@ def _parts(segments: Iterable[str], kind: Kind) -> set[str]:
     return parts
 
 
-def _lookups(word: str, kind: Kind) -> list[str]:
+def _lookups(word: str, kind: Kind, phrase: bool) -> list[str]:
     mark = _MARKS[kind]
     found = [f"{mark}={word}", f"{mark}~{stem(word)}"]
-    if len(word) >= _PREFIX:
+    if len(word) >= _PREFIX and not phrase:
         found.append(f"{mark}<{word}")
     return found
 
@@ -162,8 +162,13 @@ class Names:
         self._index()
         return letters <= self._longest[kind][2]
 
-    def aligned(self, words: Sequence[str], kind: Kind) -> list[int]:
+    def aligned(self, words: Sequence[str], kind: Kind, *, phrase: bool = False) -> list[int]:
         """Return the ids of every name that may hold all the words; the caller still compares.
+
+        Args:
+            words: the content words of an entry.
+            kind: whose names.
+            phrase: as for the function `aligned`.
 
         Raises:
             IndexUnreadable: the index is damaged.
@@ -178,7 +183,7 @@ class Names:
         searcher = index.searcher()
         must = []
         for word in dict.fromkeys(words):
-            known = [part for part in _lookups(word, kind) if searcher.doc_freq("parts", part)]
+            known = [part for part in _lookups(word, kind, phrase) if searcher.doc_freq("parts", part)]
             options = [tantivy.Query.term_query(schema, "parts", part, "basic") for part in known]
             if is_unspaced(word) and len(word) > 1:
                 options.append(_all(schema, _pairs(word, kind)))
