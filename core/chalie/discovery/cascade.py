@@ -258,12 +258,15 @@ class _Search:
         embedder = cascade._embedder()
         prose.expect(embedder)
         self._unread = not embedder.reads(self._text)
-        vector = embedder.embed([self._text])[0]
-        if self._unread and foreign_share(self._text) > 0.5:
+        text = self._text
+        if embedder.spelling is not None and not self._unread:
+            text = embedder.spelling.corrected(text, prose.evidence.carries)
+        vector = embedder.embed([text])[0]
+        if self._unread and foreign_share(text) > 0.5:
             return self._carried(prose, vector)
         if not vector.any():
             return []
-        wanted = entry_terms(self._text)
+        wanted = entry_terms(text)
         ceiling = self._ceiling(prose, embedder, vector, wanted)
         among = None if self._allowed is None else prose.rows(self._allowed)
         hits = self._within(prose, vector, wanted, ceiling, embedder.refusal.evidence, among)

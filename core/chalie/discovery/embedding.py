@@ -23,6 +23,7 @@ from .model_files import (
     model_folder,
     tensors,
 )
+from .spelling import Spelling
 from .wordpiece import WordPiece
 from .words import foreign_share, plain, terms
 
@@ -47,6 +48,7 @@ DEFAULTS: Mapping[str, Any] = {
     "scripts": [],
 }
 _FORMAT = 1
+_LATIN = ["latin"]
 _MAX_TOKENS = 512
 _FOREIGN = 0.5
 #: fewer words may all be names or misspelt; they say nothing of the language.
@@ -88,6 +90,7 @@ class Embedder:
         refusal: what else decides whether an entry is answered at all.
         chat: sentences of small talk; empty where the model brings none.
         lexicon: weights of terms in general text.
+        spelling: corrects entries; None where the model's words are unknown, or of more than one language.
         fingerprint: what tells this model from any other (see `fingerprint`).
     """
 
@@ -97,6 +100,7 @@ class Embedder:
         table: np.ndarray,
         ids: Callable[[str], list[int]],
         *,
+        spelling: Spelling | None,
         scale: np.ndarray | None,
         mapping: np.ndarray | None,
         settings: Mapping[str, Any],
@@ -109,10 +113,10 @@ class Embedder:
         self.ceiling = float(settings["ceiling"])
         self.refusal = Refusal(**{key: float(value) for key, value in settings["refusal"].items()})
         self.chat = chat
-        self.lexicon = lexicon
+        self.lexicon, self.spelling = lexicon, spelling
         self.fingerprint = fingerprint(folder)
         self._table, self._ids, self._scale, self._mapping = table, ids, scale, mapping
-        self._latin_only = settings["scripts"] == ["latin"]
+        self._latin_only = settings["scripts"] == _LATIN
         share = float(settings["lexical"]["weight"]) if lexicon.columns else 0.0
         self._dense_share, self._lexical_share = math.sqrt(1.0 - share), math.sqrt(share)
 
@@ -128,7 +132,7 @@ class Embedder:
         table = arrays.get("embeddings", arrays.get("embedding.weight"))
         if table is None or table.ndim != 2 or not table.shape[0] or not table.shape[1]:
             raise ConfigError(f"{folder / TABLE} holds no table of token vectors")
-        ids, highest = _tokenizer(folder)
+        ids, highest, vocabulary = _tokenizer(folder)
         mapping, scale = arrays.get("mapping"), arrays.get("weights")
         rows = len(table) if mapping is None else len(mapping)
         if highest >= rows or (scale is not None and len(scale) < rows):
@@ -150,6 +154,9 @@ class Embedder:
             folder,
             table,
             ids,
+            spelling=None
+            if vocabulary is None or settings["scripts"] != _LATIN
+            else Spelling(vocabulary, lexicon),
             scale=scale,
             mapping=mapping,
             settings=settings,
@@ -244,12 +251,13 @@ def _settings(folder: Path) -> dict[str, Any]:
     return settings
 
 
-def _tokenizer(folder: Path) -> tuple[Callable[[str], list[int]], int]:
+def _tokenizer(folder: Path) -> tuple[Callable[[str], list[int]], int, Mapping[str, int] | None]:
     specification = json_file(folder, TOKENIZER)
     try:
         if WordPiece.reads(specification):
-            return WordPiece(specification).ids, max(specification["model"]["vocab"].values())
-        return _foreign_tokenizer(folder)
+            tokenizer = WordPiece(specification)
+            return tokenizer.ids, max(tokenizer.vocabulary.values()), tokenizer.vocabulary
+        return *_foreign_tokenizer(folder), None
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise ConfigError(f"{folder / TOKENIZER} is damaged: {error!r}") from None
 

@@ -155,6 +155,10 @@ class Evidence:
         result: np.ndarray = (found / math.sqrt(float(weights.sum()))).astype(np.float32)
         return result
 
+    def carries(self, term: str) -> bool:
+        """Whether any row carries the term."""
+        return self._place(term_key(term)) is not None
+
     def carrying(self, wanted: Sequence[str]) -> tuple[np.ndarray, np.ndarray]:
         """Return the rows that carry any term, and each one's share of the entry's weight, best first."""
         import numpy as np
@@ -177,11 +181,14 @@ class Evidence:
         return np.array(keys, np.uint32), np.array(list(map(self._weight, keys)), np.float32)
 
     def _weigh(self, key: int) -> float:
+        place = self._place(key)
+        return self._unknown if place is None else float(self._idf[place])
+
+    def _place(self, key: int) -> int | None:
         terms_ = self._terms
         # of the array's own type: for any other the whole array would be converted first
         place = int(terms_.searchsorted(terms_.dtype.type(key)))
-        known = place < len(terms_) and terms_[place] == key
-        return float(self._idf[place]) if known else self._unknown
+        return place if place < len(terms_) and terms_[place] == key else None
 
 
 def _shared(asked: np.ndarray, carried: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -59,6 +59,8 @@ class Lexicon:
         self.weight = lru_cache(maxsize=_CACHED_TERMS)(self._weigh)
         #: whether the term is a word of the general text, not merely a name or a misprint in it.
         self.knows = lru_cache(maxsize=_CACHED_TERMS)(self._known)
+        #: whether the term stands in the general text at all, or is no word but a number.
+        self.listed = lru_cache(maxsize=_CACHED_TERMS)(self._listed)
 
     @classmethod
     def made_of(cls, arrays: Mapping[str, np.ndarray], columns: int, seed: int) -> Lexicon:
@@ -71,6 +73,9 @@ class Lexicon:
             raise ValueError("the lexicon's keys and weights differ in number")
         unknown = float(weights.max()) if len(weights) else 1.0
         return cls(columns, seed, keys, weights, unknown)
+
+    def _listed(self, term: str) -> bool:
+        return not term.isalpha() or place_of(term, self._keys) is not None
 
     def _known(self, term: str) -> bool:
         # a term that stands nowhere weighs most

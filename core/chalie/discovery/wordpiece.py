@@ -52,6 +52,11 @@ class WordPiece:
             and not any(not token.get("special") for token in specification.get("added_tokens") or ())
         )
 
+    @property
+    def vocabulary(self) -> Mapping[str, int]:
+        """The id of each token: whole words, and pieces that go on with the prefix."""
+        return self._vocabulary
+
     def ids(self, text: str) -> list[int]:
         """Return the token ids of `text`; words outside the vocabulary contribute nothing."""
         result: list[int] = []

@@ -1,0 +1,99 @@
+"""Put right what is misspelt in a sentence: a model that knows words knows nothing of `reserch`.
+
+Only what nobody else writes is touched, and only where one edit (Damerau 1964) makes a common word of it.
+"""
+
+from __future__ import annotations
+
+import re
+import string
+from collections.abc import Callable, Collection, Iterator
+from functools import lru_cache
+from typing import Final
+
+from .lexicon import Lexicon
+from .words import stem, terms
+
+__all__ = ["Spelling"]
+
+#: fewer letters are one edit away from too many words.
+_LEAST_LETTERS: Final = 5
+_MOST_LETTERS: Final = 24
+#: where more of the words are strange, they are no misprints but names, a jargon, another language.
+_STRANGE: Final = 1 / 3
+_CORRECTED: Final = 8
+_CACHED: Final = 2_048
+#: a word with a capital is a name, or the first of a sentence, which is worth less than names are.
+_WORD: Final = re.compile(r"(?<![\w'\u2019-])[a-z]+(?![\w'\u2019-])")
+
+
+class Spelling:
+    """Corrects words of a language by one vocabulary of it.
+
+    Args:
+        vocabulary: its words, in lower case; other entries do no harm.
+        lexicon: which terms are known, and how common.
+    """
+
+    def __init__(self, vocabulary: Collection[str], lexicon: Lexicon) -> None:
+        self._vocabulary, self._lexicon = vocabulary, lexicon
+        self._likely = lru_cache(maxsize=_CACHED)(self._near)
+
+    def corrected(self, text: str, carried: Callable[[str], bool]) -> str:
+        """Return `text` with its misspelt words put right; most texts come back as they are.
+
+        Args:
+            text: an entry.
+            carried: whether some item holds a term: what an author writes is no misprint, and of two words
+                that may be meant it is the likelier.
+        """
+        listed, found = self._lexicon.listed, terms(text)
+        strange = [term for term in found if not listed(term)]
+        if not strange or len(strange) > _STRANGE * len(found):
+            return text
+        left = _CORRECTED
+
+        def put_right(match: re.Match[str]) -> str:
+            nonlocal left
+            word = match.group()
+            if left and _LEAST_LETTERS <= len(word) <= _MOST_LETTERS and self._unknown(word, carried):
+                left -= 1
+                return self._meant(word, carried)
+            return word
+
+        return _WORD.sub(put_right, text)
+
+    def _unknown(self, word: str, carried: Callable[[str], bool]) -> bool:
+        term = stem(word)
+        return word not in self._vocabulary and not self._lexicon.listed(term) and not carried(term)
+
+    def _meant(self, word: str, carried: Callable[[str], bool]) -> str:
+        likely = self._likely(word)
+        about = (near for near in likely if carried(stem(near)))
+        return next(about, likely[0] if likely else word)
+
+    def _near(self, word: str) -> tuple[str, ...]:
+        """Return the common words one edit away, the likeliest first."""
+        knows, weight = self._lexicon.knows, self._lexicon.weight
+        # letters out of order say which letters were meant
+        for some in (_swapped(word), _edited(word)):
+            likely = {near for near in some if near in self._vocabulary and knows(stem(near))}
+            if likely:
+                # the commonest, and of equals always the same
+                return tuple(sorted(likely, key=lambda near: (weight(stem(near)), near)))
+        return ()
+
+
+def _swapped(word: str) -> Iterator[str]:
+    for place in range(len(word) - 1):
+        yield word[:place] + word[place + 1] + word[place] + word[place + 2 :]
+
+
+def _edited(word: str) -> Iterator[str]:
+    """Yield every text with a letter more, a letter less, or another letter."""
+    for place in range(len(word) + 1):
+        before, after = word[:place], word[place:]
+        yield from (before + letter + after for letter in string.ascii_lowercase)
+        if after:
+            yield before + after[1:]
+            yield from (before + letter + after[1:] for letter in string.ascii_lowercase)
