@@ -3,7 +3,7 @@
     python tests/benchmarks/discovery.py                       the committed questions and samples
     python tests/benchmarks/discovery.py --set metatool.json   a whole set, as `chalie evaluate` reads it
     python tests/benchmarks/discovery.py --sizes 1000 10000 100000 --no-quality
-    python tests/benchmarks/discovery.py --names bfcl.json --no-quality --sizes
+    python tests/benchmarks/discovery.py --otherwise bfcl.json --no-quality --sizes
 
 Times of searches are the thread's own, so that others on the machine disturb them less.
 Every figure of ours goes through the product's own cascade. The peer sees the same tools, its examples at the
@@ -16,6 +16,7 @@ import argparse
 import asyncio
 import json
 import random
+import re
 import resource
 import statistics
 import string
@@ -145,7 +146,7 @@ def sets(
             yield file.stem, file
 
 
-# names
+# written otherwise
 
 
 def misspelt(name: str, chance: random.Random) -> str:
@@ -176,21 +177,38 @@ def shortened(name: str, _: random.Random) -> str:
     return " ".join(words[at] for at in sorted(longest))
 
 
-def named(path: Path) -> Iterator[Row]:
-    """Yield lines about names that are not written as they are: shares of those found first, and in five."""
+def mistyped(question: str, chance: random.Random) -> str:
+    """Return a question with one of its longer words misspelt, inside the word."""
+    words = [match.span() for match in re.finditer("[A-Za-z]{6,}", question)]
+    if not words:
+        return question
+    start, end = chance.choice(words)
+    return question[: start + 1] + misspelt(question[start + 1 : end], chance) + question[end:]
+
+
+def otherwise(path: Path) -> Iterator[Row]:
+    """Yield lines about names and questions not written as they are: shares found first, and in five."""
+    data = json.loads(path.read_text("utf-8"))
+    chance = random.Random(SEED)
+    several = [tool["name"] for tool in data["tools"] if len(names.segments(tool["name"])) > 1]
+    some = chance.sample(several, min(QUESTIONS, len(several)))
+    for write in (misspelt, shuffled, shortened):
+        asked = [{"query": write(name, chance), "expected": [name]} for name in some]
+        yield _asked(f"name {write.__name__}", data["tools"], asked)
+    questions = [row for row in data["queries"] if row["expected"]]
+    yield _asked("question as it is", data["tools"], questions)
+    typed = [{**row, "query": mistyped(row["query"], chance)} for row in questions]
+    yield _asked("question mistyped", data["tools"], typed)
+
+
+def _asked(what: str, tools: Sequence[Any], queries: Sequence[Any]) -> Row:
     from chalie.discovery.evaluate import evaluate
 
-    tools = json.loads(path.read_text("utf-8"))["tools"]
-    chance = random.Random(SEED)
-    several = [tool["name"] for tool in tools if len(names.segments(tool["name"])) > 1]
-    some = chance.sample(several, min(QUESTIONS, len(several)))
     with tempfile.TemporaryDirectory(prefix="chalie-bench-") as folder:
-        for write in (misspelt, shuffled, shortened):
-            queries = [{"query": write(name, chance), "expected": [name]} for name in some]
-            file = Path(folder, "asked.json")
-            file.write_text(json.dumps({"tools": tools, "queries": queries}), "utf-8")
-            report = evaluate(file, model())
-            yield (write.__name__, str(len(some)), f"{report.hit_at[1]:.3f} / {report.hit_at[5]:.3f}")
+        file = Path(folder, "asked.json")
+        file.write_text(json.dumps({"tools": tools, "queries": queries}), "utf-8")
+        report = evaluate(file, model())
+    return (what, str(len(queries)), f"{report.hit_at[1]:.3f} / {report.hit_at[5]:.3f}")
 
 
 # speed
@@ -321,7 +339,7 @@ def main() -> int:
         "--catalogues", type=Path, help="folder of the published catalogues people's own questions are about"
     )
     options.add_argument(
-        "--names", type=Path, help="a set whose tools' names are asked for, written otherwise"
+        "--otherwise", type=Path, help="a set whose names and questions are asked, written otherwise"
     )
     options.add_argument("--half", choices=("tuning", "untouched", "fresh"), default="tuning")
     options.add_argument("--sizes", type=int, nargs="*", default=SIZES)
@@ -335,8 +353,8 @@ def main() -> int:
             rows = [quality(name, path, peer) for name, path in found]
         head = ("set", "tools", "questions", "hit@1 / hit@5", "FastMCP BM25", "with the ceiling")
         show(head, rows)
-    if given.names:
-        show((f"names of {given.names.stem}", "asked", "hit@1 / hit@5"), list(named(given.names)))
+    if given.otherwise:
+        show((f"{given.otherwise.stem}", "asked", "hit@1 / hit@5"), list(otherwise(given.otherwise)))
     for count in given.sizes:
         # what the peer keeps in memory does not fit for the largest
         show(("generated catalogue", "ours", "FastMCP BM25", "ratio"), speed(count, peer and count <= 10_000))

@@ -152,3 +152,21 @@ def test_names_that_only_begin_like_a_word_of_a_phrase_are_not_even_read(publish
     names = Names(published([ability("functions"), ability("have_fun")]))
     assert names.aligned(["fun"], "ability") == [1, 2]
     assert len(names.aligned(["fun"], "ability", phrase=True)) == 1
+
+
+@pytest.mark.parametrize(
+    ("entry", "names_"),
+    [
+        # what the name has and the entry lacks counts most, then what the entry has and the name lacks
+        ("library books search", ["search_library_books", "search_library", "search_library_books_archive"]),
+        ("get project detail", ["get_project_detail", "project_detail", "get_project_detail_history"]),
+        # of the same words those spelt alike
+        ("search lawsuits", ["lawsuits_search", "lawsuit_search"]),
+        ("search lawsuit", ["lawsuit_search", "lawsuits_search"]),
+    ],
+)
+def test_the_name_that_fits_an_entry_best_comes_first(entry: str, names_: list[str]) -> None:
+    said = entry.split()
+    fits = {name: name_index.misfit(said, name) for name in names_}
+    assert min(fits, key=lambda name: fits[name]) == names_[0]
+    assert len(set(fits.values())) == len(fits)

@@ -221,13 +221,12 @@ class _Search:
             for number, item in cascade.pairs(self._kind, proposed)
             if name_index.aligned(words, item.spoken, phrase=phrase)
         ]
-        # the fewer words of its name were left unsaid, the likelier it is the one meant
-        unsaid = {number: name_index.unsaid(said, item.spoken) for number, item in admitted}
-        admitted.sort(key=lambda pair: (unsaid[pair[0]], pair[1].name, pair[1].dist))
+        misfits = {number: name_index.misfit(said, item.spoken) for number, item in admitted}
+        admitted.sort(key=lambda pair: (misfits[pair[0]], pair[1].name, pair[1].dist))
         if len(admitted) > 1 and phrase:
             # where no name was said whole, the one it means comes first
             places = self._places()
-            admitted.sort(key=lambda pair: places.get(pair[0], _LOOKED_AT) if unsaid[pair[0]] else -1)
+            admitted.sort(key=lambda pair: places.get(pair[0], _LOOKED_AT) if misfits[pair[0]][0] else -1)
         hits = list(self._seen([item for _, item in admitted], "name"))
         letters = None if hits or len(words) > _NAME_WORDS else name_index.comparable(self._text)
         edits = name_index.edits_allowed(letters) if letters else 0

@@ -306,9 +306,16 @@ def aligned(words: Sequence[str], name: str, *, phrase: bool = False) -> bool:
     return not phrase or all(any(_same(word, segment) for segment in segments) for word in words)
 
 
-def unsaid(words: Sequence[str], name: str) -> int:
-    """Return how many segments of the name none of the words fits."""
-    return sum(not any(_fits(word, segment) for word in words) for segment in names.segments(name))
+def misfit(words: Sequence[str], name: str) -> tuple[int, int, int]:
+    """Return how far all the words of an entry are from the name; the lower, the likelier it is meant.
+
+    First how many segments of the name were left unsaid, then how many words are none of its segments, then
+    how many stand there in another form.
+    """
+    segments = names.segments(name)
+    unsaid = sum(not any(_fits(word, segment) for word in words) for segment in segments)
+    strange = sum(not any(_fits(word, segment) for segment in segments) for word in words)
+    return unsaid, strange, len(set(words).difference(segments))
 
 
 def _fits(word: str, segment: str) -> bool:
