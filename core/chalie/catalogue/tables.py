@@ -62,6 +62,7 @@ CREATE INDEX abilities_qualified ON abilities(qualified);
 CREATE INDEX abilities_qualified_normal ON abilities(qualified_normal);
 CREATE INDEX abilities_bare ON abilities(bare) WHERE bare <> '';
 CREATE INDEX abilities_bare_normal ON abilities(bare_normal) WHERE bare_normal <> '';
+CREATE INDEX abilities_unready ON abilities(dist) WHERE ready=0;
 CREATE INDEX playbooks_normal ON playbooks(normal);
 CREATE INDEX playbooks_dist ON playbooks(dist);
 CREATE INDEX entries_group ON entries(grp);

@@ -326,13 +326,13 @@ class _Search:
         most = self._cascade._nearest
         numbers, away = prose.ids(rows), distances.tolist()
         for start in range(0, len(numbers), most):
+            # reading items is the dearest part of a search: a page at once, and none that nobody needs
+            if len(hits) == most:
+                break
             page = slice(start, start + most)
-            # together: one question for a page's items costs little more than one for each
             items = self._cascade.found(self._kind, numbers[page])
             for item, distance in zip(items, away[page], strict=True):
-                if len(hits) == most:
-                    return hits
-                if item is not None:
+                if item is not None and len(hits) < most:
                     hits.extend(self._seen((item,), "prose", round(distance, 4)))
         return hits
 
