@@ -138,6 +138,21 @@ def test_abilities_of_a_package_that_is_not_ready_drop_out_but_are_known(
     assert [found.name for found in snapshot.unready("Search")] == ["chalie-ability-gone"]
 
 
+def test_to_learn_that_nothing_is_unready_no_ready_ability_is_looked_at(tmp_path: Path) -> None:
+    snapshot = opened(tmp_path, [ability("search")], {})
+    said: list[str] = []
+    snapshot.connection.set_trace_callback(said.append)
+    assert snapshot.unready("nothing") == ()
+    snapshot.connection.set_trace_callback(None)
+    plans = [
+        step[3]
+        for text in said
+        for step in snapshot.connection.execute(f"EXPLAIN QUERY PLAN {text}").fetchall()
+    ]
+    assert any("abilities_unready" in plan for plan in plans)
+    assert not any(plan == "SCAN abilities" for plan in plans)
+
+
 def test_a_package_that_was_never_read_is_known_by_its_entry_points(tmp_path: Path) -> None:
     snapshot = opened(
         tmp_path,

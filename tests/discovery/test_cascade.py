@@ -2,12 +2,14 @@ from __future__ import annotations
 
 import math
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import Any
 
 import attrs
 import pytest
 from chalie.calls import Sight
+from chalie.catalogue.snapshot import Snapshot
 from chalie.discovery.cascade import Cascade, Item
 from chalie.discovery.embedding import Embedder
 from chalie.discovery.found import Miss
@@ -261,6 +263,22 @@ def test_what_is_hidden_here_is_not_shown_and_others_take_its_place(cascade: Mak
 
     found = some.find(["I have to send a letter to somebody in the red house"], "ability", sight)
     assert len(found.hits) == 2 and not {hit.item.name for hit in found.hits} & set(shown)
+
+
+def test_no_more_is_read_of_the_catalogue_than_a_page_that_answers(
+    cascade: Make, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    some = cascade(*(ability(f"tool_{number}", f"Send mail {number} to a friend.") for number in range(50)))
+    read: list[int] = []
+    few = Snapshot.few
+
+    def counted(self: Snapshot, kind: Any, ids: Sequence[int]) -> Any:
+        read.extend(ids)
+        return few(self, kind, ids)
+
+    monkeypatch.setattr(Snapshot, "few", counted)
+    assert len(names_of(some, "send some mail to my dear friend")) == 5
+    assert len(read) == 5
 
 
 def test_only_hidden_answers_are_said_to_be_hidden(cascade: Make) -> None:
