@@ -31,6 +31,10 @@ def corrected(spelling: Spelling, text: str, *written: str) -> str:
         ("reserch cheap ways to insulate an attic", "research cheap ways to insulate an attic"),
         ("set a tmier for the eggs", "set a timer for the eggs"),
         ("what is it going to be like tomorro", "what is it going to be like tomorrow"),
+        (
+            "add the milk to the grocry, and the tea to the shoping.",
+            "add the milk to the grocery, and the tea to the shopping.",
+        ),
         ("show me some luxary hotels by the sea, pleese", "show me some luxury hotels by the sea, please"),
     ],
 )
@@ -45,6 +49,9 @@ def test_a_misspelt_word_of_a_sentence_is_put_right(spelling: Spelling, typed: s
         # names are nobody's misprints
         "show me flats in Tampera for next month",
         "open the ticket XKZJQW-1138 and its_tmier file",
+        "send the report on tuesday to tmier@example.com",
+        "open the file src/tmier.py in the editor and https://tmier.org/reserch too",
+        "run the build with --tmier and key=tmier today",
         # short words are one letter away from many
         "is the qad in the box",
         # a language or a jargon, and no misprints

@@ -23,8 +23,9 @@ _MOST_LETTERS: Final = 24
 _STRANGE: Final = 1 / 3
 _CORRECTED: Final = 8
 _CACHED: Final = 2_048
-#: a word with a capital is a name, or the first of a sentence, which is worth less than names are.
-_WORD: Final = re.compile(r"(?<![\w'\u2019-])[a-z]+(?![\w'\u2019-])")
+#: a word with a capital is a name, or the first of a sentence, which is worth less than names are; what has
+#: another sign before or after it is part of an address, a file's name, a flag.
+_WORD: Final = re.compile(r"(?<![\w'\u2019./\\@:#$=-])[a-z]+(?![\w'\u2019/\\@=-]|[.:]\w)")
 
 
 class Spelling:
@@ -75,8 +76,8 @@ class Spelling:
     def _near(self, word: str) -> tuple[str, ...]:
         """Return the common words one edit away, the likeliest first."""
         knows, weight = self._lexicon.knows, self._lexicon.weight
-        # letters out of order say which letters were meant
-        for some in (_swapped(word), _edited(word)):
+        # letters out of order, and one where two are or two where one is, say which letters were meant
+        for some in (_slips(word), _edited(word)):
             likely = {near for near in some if near in self._vocabulary and knows(stem(near))}
             if likely:
                 # the commonest, and of equals always the same
@@ -84,9 +85,13 @@ class Spelling:
         return ()
 
 
-def _swapped(word: str) -> Iterator[str]:
-    for place in range(len(word) - 1):
-        yield word[:place] + word[place + 1] + word[place] + word[place + 2 :]
+def _slips(word: str) -> Iterator[str]:
+    """Yield every text with two neighbours swapped, a letter doubled, or a double one written once."""
+    for place, letter in enumerate(word):
+        before, after = word[:place], word[place + 1 :]
+        yield before + letter + letter + after
+        if after:
+            yield before + (after if after[0] == letter else after[0] + letter + after[1:])
 
 
 def _edited(word: str) -> Iterator[str]:
