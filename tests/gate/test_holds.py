@@ -168,7 +168,7 @@ def test_the_order_of_keys_makes_no_other_call_and_a_changed_number_type_does(
 def secretly(gate: Gate, **changes: Any) -> Hold:
     return waiting(
         gate,
-        arguments={"to": "eve", "pin": "1234"},
+        arguments={"to": "eve", "pin": "a-secret-pin"},
         view=lambda: a_view(arguments={"to": "eve", "pin": "•••"}),
         **changes,
     )
@@ -179,12 +179,12 @@ def test_secret_arguments_are_apart_from_the_ledger_and_only_the_owners(
 ) -> None:
     hold = secretly(gate)
     assert hold.arguments == {"to": "eve", "pin": "•••"}
-    assert ledger.holds.arguments(hold) == {"to": "eve", "pin": "1234"}
+    assert ledger.holds.arguments(hold) == {"to": "eve", "pin": "a-secret-pin"}
     folder = tmp_path / "secrets"
     assert stat.S_IMODE(folder.stat().st_mode) == 0o700
     assert {stat.S_IMODE(path.stat().st_mode) for path in folder.iterdir()} == {0o600}
     for path in tmp_path.glob("ledger.sqlite*"):
-        assert b"1234" not in path.read_bytes()
+        assert b"a-secret-pin" not in path.read_bytes()
 
 
 def test_a_secret_is_masked_in_the_reasons_and_in_what_the_model_says(ledger: Ledger) -> None:
@@ -205,7 +205,7 @@ def test_a_short_secret_cannot_be_found_by_hashing_guesses(gate: Gate) -> None:
         for n in range(1300)
     }
     assert hold.digest not in guesses
-    assert hold.digest == gate.holds.digest(a_call(arguments={"to": "eve", "pin": "1234"}), True)
+    assert hold.digest == gate.holds.digest(a_call(arguments={"to": "eve", "pin": "a-secret-pin"}), True)
 
 
 @pytest.mark.parametrize("end", ["done", "declined", "void", "expired"])

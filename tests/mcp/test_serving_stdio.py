@@ -113,7 +113,8 @@ def test_one_session_from_its_beginning_to_the_end_of_its_client(served: Served)
         pipe.initialize()
         # what tools print, and what they start prints, is not on the wire
         pipe.call("chatter", 2)
-        assert not pipe.answer(2)["result"]["isError"]
+        printed = pipe.answer(2)["result"]
+        assert not printed["isError"], printed
         assert until(lambda: any("from a child" in line for line in pipe.aside))
         # a tool that blocks stops neither pings nor other calls, and a call that was given up has no answer
         pipe.call("nap", 3, n=2500)
