@@ -284,8 +284,9 @@ class _Search:
             ceiling -= refusal.content * max(0.0, math.log((1.0 + refusal.enough) / (1.0 + weight)))
         if refusal.chat and len(prose.chat):
             alike = prose.chat @ vector
-            alike.partition(max(0, len(alike) - _TALK))
-            ceiling -= refusal.chat * max(0.0, float(alike[-_TALK:].mean()))
+            most = min(_TALK, len(alike))
+            alike.partition(len(alike) - most)
+            ceiling -= refusal.chat * max(0.0, float(alike[-most:].sum()) / most)
         ceiling -= refusal.crowd * math.log(max(len(prose), _FEW) / _CROWD)
         return ceiling if self._cascade._ceiling is not None else min(ceiling, refusal.farthest)
 
