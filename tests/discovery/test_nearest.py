@@ -85,3 +85,10 @@ def test_the_highest_are_never_left_out_for_lower_ones_and_never_too_few(
     assert len(places) >= min(count, len(given_)) / 2
     left = np.delete(given_, places)
     assert not len(left) or left.max() <= given_[places].min()
+
+
+@pytest.mark.parametrize("count", [0, 1, 3_000, 9_001])
+def test_products_in_pieces_are_those_of_the_whole(count: int) -> None:
+    rows = rows_of(np.random.default_rng(8), count).astype(np.float32)
+    vector = rows_of(np.random.default_rng(9), 1)[0].astype(np.float32)
+    assert np.allclose(nearest._products(rows, vector), rows @ vector, atol=1e-6)
