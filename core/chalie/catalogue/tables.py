@@ -310,7 +310,8 @@ def _checked(text: str, sha: str, what: str) -> dict[str, Any]:
             f"the catalogue's row of {what} is damaged",
             hint="run `chalie index` to build the catalogue again",
         )
-    value: dict[str, Any] = _JSON.decode(text)
+    # its own text, as the hash says: nothing before it and nothing after
+    value: dict[str, Any] = _JSON.raw_decode(text)[0]
     return value
 
 

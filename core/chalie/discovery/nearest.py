@@ -27,7 +27,7 @@ SCANNED_ROWS: Final = 20_000
 #: as few as keep 99 in a hundred of the ten nearest where so many are proposed for each wanted, and so
 #: many at least.
 _COLUMNS: Final = 96
-_PROPOSED, _FEWEST = 3, 150
+_PROPOSED, _FEWEST = 2, 100
 #: of so many values one is looked at to tell how high the highest are.
 _STRIDE: Final = 8
 #: a graph asked for more than one row in so many is slower than comparing all.
