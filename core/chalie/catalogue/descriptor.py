@@ -18,7 +18,8 @@ _HASHED = ("name", "summary", "examples", "search_tooltip", "parameters", "actio
 _HASHED_MORE = ("action_required", "requires_approval", "classifies", "discoverable")
 
 
-@frozen
+# without slots, whose many attributes take twice as long to set: searches make descriptors all the time
+@frozen(slots=False)
 class Descriptor:
     """An ability's facts, as read when its package was described.
 

@@ -35,6 +35,14 @@ def place_of(term: str, keys: np.ndarray) -> int | None:
     return place if place < len(keys) and keys[place] == key else None
 
 
+def _signs() -> np.ndarray:
+    """Return the eight signs that each byte stands for, the highest bit first, float32 (256, 8)."""
+    import numpy as np
+
+    bits = np.unpackbits(np.arange(256, dtype=np.uint8)[:, None], axis=1)
+    return 2 * bits.astype(np.float32) - 1
+
+
 class Lexicon:
     """Weights and sign vectors of terms.
 
@@ -54,6 +62,7 @@ class Lexicon:
         self.columns = columns
         self._key = seed.to_bytes(8, "little", signed=False)
         self._keys, self._weights, self._unknown = keys, weights, unknown
+        self._signs = _signs()
         self._row = lru_cache(maxsize=_CACHED_TERMS)(self._make_row)
         #: the term's weight: its inverse document frequency in general text.
         self.weight = lru_cache(maxsize=_CACHED_TERMS)(self._weigh)
@@ -91,8 +100,7 @@ class Lexicon:
         digest = hashlib.blake2b(
             term.encode("utf-8", "replace"), digest_size=self.columns // 8, key=self._key
         ).digest()
-        signs = np.unpackbits(np.frombuffer(digest, np.uint8)).astype(np.float32)
-        row: np.ndarray = (2.0 * signs - 1.0) * self.weight(term)
+        row: np.ndarray = self._signs.take(np.frombuffer(digest, np.uint8), axis=0) * self.weight(term)
         return row.tobytes()
 
     def vector(self, text: str) -> np.ndarray | None:
