@@ -257,6 +257,7 @@ def speed(count: int, peer: bool) -> list[Row]:
     from chalie.catalogue.generations import Generations
     from chalie.catalogue.publishing import publish
     from chalie.discovery import builders, evaluate
+    from chalie.discovery import cascade as cascade_module
     from chalie.discovery.cascade import Cascade
     from chalie.discovery.embedding import Embedder
     from chalie.discovery.model_files import tensors
@@ -283,7 +284,8 @@ def speed(count: int, peer: bool) -> list[Row]:
                 [rows[at : at + 16_384].astype(np.float32) @ vector for at in range(0, len(rows), 16_384)]
             )
             nearest = set(exact.argsort()[-10:].tolist())
-            recalls.append(len(nearest & set(prose.nearest(vector, 50)[0][:10].tolist())) / 10)
+            looked_at = prose.nearest(vector, cascade_module._LOOKED_AT)[0]
+            recalls.append(len(nearest & set(looked_at[:10].tolist())) / 10)
         size = sum(size for _, size in generation.manifest.files.values())
         generation.close()
     return [

@@ -7,9 +7,11 @@ from pathlib import Path
 from typing import Any
 
 import attrs
+import numpy as np
 import pytest
 from chalie.calls import Sight
 from chalie.catalogue.snapshot import Snapshot
+from chalie.discovery.cards import Cards
 from chalie.discovery.cascade import Cascade, Item
 from chalie.discovery.embedding import Embedder
 from chalie.discovery.found import Miss
@@ -265,18 +267,22 @@ def test_what_is_hidden_here_is_not_shown_and_others_take_its_place(cascade: Mak
     assert len(found.hits) == 2 and not {hit.item.name for hit in found.hits} & set(shown)
 
 
-def test_no_more_is_read_of_the_catalogue_than_a_page_that_answers(
+def test_no_more_is_read_than_a_page_that_answers_and_nothing_of_the_catalogue(
     cascade: Make, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     some = cascade(*(ability(f"tool_{number}", f"Send mail {number} to a friend.") for number in range(50)))
     read: list[int] = []
-    few = Snapshot.few
+    texts = Cards.texts
 
-    def counted(self: Snapshot, kind: Any, ids: Sequence[int]) -> Any:
-        read.extend(ids)
-        return few(self, kind, ids)
+    def counted(self: Cards, rows: np.ndarray) -> list[str]:
+        read.extend(rows)
+        return texts(self, rows)
 
-    monkeypatch.setattr(Snapshot, "few", counted)
+    def refused(*_: object) -> Any:
+        raise AssertionError("what the index holds is asked of the catalogue")
+
+    monkeypatch.setattr(Cards, "texts", counted)
+    monkeypatch.setattr(Snapshot, "few", refused)
     assert len(names_of(some, "send some mail to my dear friend")) == 5
     assert len(read) == 5
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from chalie.catalogue.generations import Generations
-from chalie.discovery import graph, nearest
+from chalie.discovery import graph, nearest, prose_index, reduction
 from chalie.discovery.embedding import Embedder
 from chalie.discovery.graph import Before, Graph
 from chalie.discovery.prose_index import Prose
@@ -113,7 +113,7 @@ def test_nodes_that_are_not_the_graphs_are_refused(tmp_path: Path) -> None:
 def test_a_graph_whose_axes_say_little_of_what_came_since_is_made_anew(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(graph, "_COLUMNS", 40)
+    monkeypatch.setattr(reduction, "_COLUMNS", 40)
     chance = np.random.default_rng(8)
     # two kinds of tools, each told apart by columns in which the other's are nought
     first, second = (np.zeros((1_000, 2 * DIMS), np.float16) for _ in range(2))
@@ -159,6 +159,26 @@ def test_a_package_more_grows_the_graph_of_the_generation_before(
         vector = embedder.embed([entry])[0]
         got, wanted = (Prose(each, "ability").nearest(vector, 10)[1] for each in (second, fresh))
         assert got == pytest.approx(wanted, abs=1e-6)
+
+
+def test_a_graph_of_another_format_is_not_grown(published: Publish, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(nearest, "EXACT_ROWS", 50)
+    monkeypatch.setattr(nearest, "SCANNED_ROWS", 50)
+    written: list[Before | None] = []
+    write = graph.write
+
+    def watched(path: Path, rows: np.ndarray, before: Before | None) -> dict[str, np.ndarray]:
+        written.append(before)
+        return write(path, rows, before)
+
+    monkeypatch.setattr(graph, "write", watched)
+    first = published(some(80))
+    # as an upgrade of the host does
+    monkeypatch.setattr(prose_index, "_FORMAT", 10_000)
+    second = published(some(88), previous=first)
+    assert written == [None, None]
+    third = published(some(80), previous=second)
+    assert written[2] is not None and len(Prose(third, "ability")) == 80
 
 
 def test_a_builder_killed_while_it_grows_the_graph_leaves_the_one_before(

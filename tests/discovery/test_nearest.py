@@ -2,9 +2,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import numkong
 import numpy as np
 import pytest
-from chalie.discovery import nearest
+from chalie.discovery import nearest, scan
 from chalie.discovery.nearest import Nearest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -28,7 +29,7 @@ def arrays_of(rows: np.ndarray) -> dict[str, np.ndarray]:
 def test_a_scan_of_reduced_vectors_gives_the_neighbours_that_whole_ones_have() -> None:
     rows = rows_of(np.random.default_rng(2), 6_000)
     arrays = arrays_of(rows)
-    assert arrays["reduced"].shape == (6_000, 96)
+    assert arrays["reduced"].shape == (6_000, 192) and arrays["reduced"].dtype == np.int8
     some = Nearest(arrays, NOWHERE)
     right = 0
     for vector in rows_of(np.random.default_rng(3), 100).astype(np.float32):
@@ -72,19 +73,35 @@ def test_reduced_vectors_that_do_not_fit_the_vectors_are_refused(name: str) -> N
 
 
 @given(
-    values=st.lists(st.floats(-1, 1, width=32), min_size=1, max_size=300),
-    count=st.integers(1, 300),
+    values=st.lists(st.integers(-2000, 2000), min_size=1, max_size=300),
+    least=st.integers(1, 300),
+    more=st.integers(0, 100),
     ascending=st.booleans(),
 )
 def test_the_highest_are_never_left_out_for_lower_ones_and_never_too_few(
-    values: list[float], count: int, ascending: bool
+    values: list[int], least: int, more: int, ascending: bool
 ) -> None:
-    given_ = np.array(sorted(values) if ascending else values, np.float32)
-    places = nearest._highest(given_, count)
+    given_ = np.array(sorted(values) if ascending else values, np.int32)
+    places = scan._highest(given_, least, least + more)
     assert (np.diff(places) > 0).all()
-    assert len(places) >= min(count, len(given_)) / 2
+    assert len(places) >= min(least, len(given_))
     left = np.delete(given_, places)
     assert not len(left) or left.max() <= given_[places].min()
+
+
+@given(st.lists(st.integers(0, 2**16 - 1), max_size=64))
+def test_halves_become_the_floats_that_numpy_makes_of_them(bits: list[int]) -> None:
+    halves = np.array([bits], np.uint16).view(np.float16)
+    assert np.array_equal(nearest._floats(halves), halves.astype(np.float32), equal_nan=True)
+
+
+@pytest.mark.parametrize("columns", [1, 7, 64, 192])
+def test_a_scan_multiplies_whole_numbers_exactly(columns: int) -> None:
+    chance = np.random.default_rng(11)
+    rows = chance.integers(-128, 128, (500, columns)).astype(np.int8)
+    entry = chance.integers(-128, 128, (1, columns)).astype(np.int8)
+    products = np.asarray(numkong.dots_packed(entry, numkong.dots_pack(rows)))
+    assert np.array_equal(products, entry.astype(np.int32) @ rows.astype(np.int32).T)
 
 
 @pytest.mark.parametrize("count", [0, 1, 3_000, 9_001])

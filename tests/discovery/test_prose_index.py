@@ -46,6 +46,17 @@ def test_the_phrases_are_name_summary_and_parameters_and_then_each_example() -> 
     assert prose_index.phrases(playbook("plan-trip", "Steps.")) == ["plan trip. Steps."]
 
 
+def test_a_hit_read_beside_the_vectors_is_what_the_catalogue_has(published: Publish) -> None:
+    hidden = ability("backstage", "Nobody finds this one.", discoverable=False)
+    wide = ability("caf\u00e9", "\u5929\u6c17 \U0001f30d", examples=["\u00e7a va"], parameters=["\u540d"])
+    generation = published([hidden, MAIL, wide, WEATHER], [playbook("plan-trip", "Steps.")])
+    for kind in ("ability", "playbook"):
+        prose = Prose(generation, kind)
+        ids = prose.ids(np.arange(len(prose)))[::-1]
+        assert len(ids) == {"ability": 3, "playbook": 1}[kind]
+        assert prose.few(ids) == generation.snapshot.few(kind, ids)
+
+
 def test_the_nearest_comes_first(published: Publish, embedder: Embedder) -> None:
     generation = published([WEATHER, MAIL])
     assert nearest_names(generation, embedder, "do I need an umbrella")[0] == "weather"

@@ -21,6 +21,7 @@ from .tables import (
     path_from,
     playbook_from,
     state_from,
+    whole,
 )
 
 __all__ = ["DistributionRow", "Snapshot"]
@@ -125,6 +126,11 @@ class Snapshot:
         """
         for number, text, sha, what in self._items("abilities", ids):
             yield number, descriptor_from(text, sha, what)
+
+    def texts(self, kind: Literal["ability", "playbook"]) -> Iterator[tuple[int, str]]:
+        """Yield (id, text) of every ability or playbook by id: what `tables.descriptor_in` reads."""
+        table = "abilities" if kind == "ability" else "playbooks"
+        return ((number, whole(text, sha, what)) for number, text, sha, what in self._items(table, None))
 
     def ids(self) -> list[int]:
         """Return the id of every ability, ascending."""
@@ -302,10 +308,12 @@ class Snapshot:
             yield from (rows[number] for number in chosen if number in rows)
 
     def _chosen(self, table: str, ids: Sequence[int]) -> list[Any]:
-        marks = ",".join("?" * len(ids))
-        return self._rows(
-            f"SELECT id, json, sha, name FROM {table} WHERE ready=1 AND id IN ({marks})", tuple(ids)
-        )
+        if not ids:
+            return []
+        # a table of the ids, since SQLite would sort and index those of an IN
+        asked = ",".join(["(?)"] * len(ids))
+        what = f"{table} ON id=column1 WHERE ready=1"
+        return self._rows(f"SELECT id, json, sha, name FROM (VALUES {asked}) CROSS JOIN {what}", tuple(ids))
 
     def _rows(self, statement: str, values: tuple[Any, ...] = ()) -> list[Any]:
         try:

@@ -26,8 +26,11 @@ __all__ = [
     "State",
     "Watched",
     "descriptor_from",
+    "descriptor_in",
     "path_from",
     "playbook_from",
+    "playbook_in",
+    "whole",
     "write",
 ]
 
@@ -304,21 +307,24 @@ def _sha(text: str) -> str:
     return hashlib.sha256(text.encode()).hexdigest()[:32]
 
 
-def _checked(text: str, sha: str, what: str) -> dict[str, Any]:
+def whole(text: str, sha: str, what: str) -> str:
+    """Return a row's text; `IndexUnreadable` where its hash does not fit."""
     if _sha(text) != sha:
         raise IndexUnreadable(
             f"the catalogue's row of {what} is damaged",
             hint="run `chalie index` to build the catalogue again",
         )
-    # its own text, as the hash says: nothing before it and nothing after
-    value: dict[str, Any] = _JSON.raw_decode(text)[0]
-    return value
+    return text
 
 
 def descriptor_from(text: str, sha: str, what: str) -> Descriptor:
     """Return the descriptor a row holds; `IndexUnreadable` where its hash does not fit."""
-    facts = _checked(text, sha, what)
-    return descriptor_of(facts)
+    return descriptor_in(whole(text, sha, what))
+
+
+def descriptor_in(text: str) -> Descriptor:
+    """Return the descriptor of a row's text, which is known to be whole."""
+    return descriptor_of(_JSON.raw_decode(text)[0])
 
 
 _JSON: Final = json.JSONDecoder()
@@ -333,9 +339,7 @@ _USUAL: Final[Mapping[str, Any]] = {
 
 def descriptor_of(facts: Mapping[str, Any]) -> Descriptor:
     """Return the descriptor of plain JSON facts, as `ability.facts` gives them (sealed where not yet)."""
-    known = dict(facts)
-    for key in known.keys() - _DESCRIPTOR:
-        del known[key]
+    known = {key: value for key, value in facts.items() if key in _DESCRIPTOR}
     known["examples"] = tuple(known["examples"])
     if "actions" in known:
         known["actions"] = {key: SideEffect(value) for key, value in (known["actions"] or {}).items()}
@@ -350,7 +354,12 @@ def descriptor_of(facts: Mapping[str, Any]) -> Descriptor:
 
 def playbook_from(text: str, sha: str, what: str) -> Playbook:
     """Return the playbook a row holds; `IndexUnreadable` where its hash does not fit."""
-    facts = _checked(text, sha, what)
+    return playbook_in(whole(text, sha, what))
+
+
+def playbook_in(text: str) -> Playbook:
+    """Return the playbook of a row's text, which is known to be whole."""
+    facts = _JSON.raw_decode(text)[0]
     allowed = facts["allowed_tools"]
     facts["allowed_tools"] = None if allowed is None else tuple(allowed)
     return Playbook(**facts)

@@ -26,8 +26,6 @@ __all__ = ["Evidence", "entry_terms", "item_terms", "postings"]
 #: how much a word counts by where it stands; tuned on the tuning halves of the public sets.
 _NAME, _SUMMARY, _PARAMETER, _PARAMETER_TEXT, _EXAMPLE = 2.5, 2.0, 1.0, 0.5, 0.8
 _SATURATION, _LENGTH = 1.2, 0.3
-_MARKS = 4_096
-_COMPARED = 24
 _WEIGHED = 8_192
 #: the terms of a playbook's text and of a schema that are looked at.
 _MOST_TERMS = 2_000
@@ -80,7 +78,7 @@ def _parameters(schema: Mapping[str, Any]) -> Iterable[tuple[str, str]]:
 
 
 def postings(items: Iterable[Mapping[str, float]]) -> dict[str, np.ndarray]:
-    """Return each row's `keys` and `scores` between two `offsets`, and all `terms` with their `idf`.
+    """Return all `terms` with their `idf`, and between two `offsets` each row's `carried` ones and `scores`.
 
     Args:
         items: the weighted terms of each row, as `item_terms` returns them.
@@ -89,18 +87,20 @@ def postings(items: Iterable[Mapping[str, float]]) -> dict[str, np.ndarray]:
 
     keys, counts, sizes = array("I"), array("f"), array("q")
     for item in items:
-        sizes.append(len(item))
-        keys.extend(map(term_key, item))
-        counts.extend(item.values())
-    carried, said = np.array(keys, np.uint32), np.array(counts, np.float32)
+        # a row without terms carries one that says nothing, so that every row has a sum
+        some = item or {"": 0.0}
+        sizes.append(len(some))
+        keys.extend(map(term_key, some))
+        counts.extend(some.values())
+    said = np.array(counts, np.float32)
     rows = np.repeat(np.arange(len(sizes)), sizes)
     lengths = np.bincount(rows, said, len(sizes))
     mean = (float(lengths.mean()) if len(sizes) else 1.0) or 1.0
     damping = (_SATURATION * (1 - _LENGTH + _LENGTH * lengths / mean)).astype(np.float32)
-    terms_, holders = np.unique(carried, return_counts=True)
+    terms_, carried, holders = np.unique(np.array(keys, np.uint32), return_inverse=True, return_counts=True)
     return {
         "offsets": np.concatenate([[0], np.cumsum(sizes)]).astype(np.uint32),
-        "keys": carried,
+        "carried": carried.astype(np.uint32),
         "scores": (said * (_SATURATION + 1) / (said + damping[rows])).astype(np.float16),
         "terms": terms_,
         "idf": np.log1p((len(sizes) - holders + 0.5) / (holders + 0.5)).astype(np.float32),
@@ -115,18 +115,25 @@ class Evidence:
     Args:
         arrays: as `postings` made them, mapped from a file.
         total: the rows there are.
+
+    Raises:
+        ValueError: the arrays do not fit each other.
     """
 
     def __init__(self, arrays: Mapping[str, np.ndarray], total: int) -> None:
-        self._keys, self._scores = arrays["keys"], arrays["scores"]
+        self._carried, self._scores = arrays["carried"], arrays["scores"]
         # as wide as places are, which numpy would make of them at every look
         self._offsets = arrays["offsets"].astype("int64")
+        self._sizes = self._offsets[1:] - self._offsets[:-1]
         self._terms, self._idf = arrays["terms"], arrays["idf"]
-        if len(self._offsets) != total + 1 or not len(self._keys) == len(self._scores) == self._offsets[-1]:
+        fits = len(self._offsets) == total + 1 and len(self._terms) == len(self._idf)
+        if not fits or not len(self._carried) == len(self._scores) == self._offsets[-1]:
             raise ValueError("the evidence does not fit the rows")
+        if total and (int(self._sizes.min()) < 1 or int(self._carried.max()) >= len(self._terms)):
+            raise ValueError("the evidence speaks of terms that are not there")
         # a word that nobody carries weighs what one weighs that a single item carries
         self._unknown = math.log1p((total - 0.5) / 1.5) if total else 0.0
-        self._weight = lru_cache(maxsize=_WEIGHED)(self._weigh)
+        self._found = lru_cache(maxsize=_WEIGHED)(self._find)
 
     def of(self, wanted: Sequence[str], rows: np.ndarray) -> np.ndarray:
         """Return what speaks for each of `rows`: BM25 over the root of the entry's weight.
@@ -136,71 +143,52 @@ class Evidence:
         """
         import numpy as np
 
-        asked, weights = self._weights(wanted)
-        starts, ends = self._offsets.take(rows), self._offsets.take(rows + 1)
-        sizes = ends - starts
-        ends = sizes.cumsum()
-        if not len(asked) or not len(ends) or not ends[-1]:
+        worth, weight = self._asked(wanted)
+        if not weight or not len(rows):
             return np.zeros(len(rows), np.float32)
-        flat = (starts - (ends - sizes)).repeat(sizes)
-        flat += np.arange(len(flat))
-        carried = self._keys.take(flat)
-        if len(asked) <= _COMPARED:
-            # for a few it is quicker to compare all with each
-            places, same = divmod((carried == asked[:, None]).ravel().nonzero()[0], len(carried))
-        else:
-            same, places = _shared(asked, carried)
-        owners = ends.searchsorted(same, "right")
-        found = np.bincount(owners, self._scores[flat[same]] * weights[places], len(rows))
-        result: np.ndarray = (found / math.sqrt(float(weights.sum()))).astype(np.float32)
-        return result
+        sizes = self._sizes.take(rows)
+        begins = sizes.cumsum() - sizes
+        places = (self._offsets.take(rows) - begins).repeat(sizes)
+        places += np.arange(len(places))
+        each = worth.take(self._carried.take(places))
+        each *= self._scores.take(places)
+        found: np.ndarray = np.add.reduceat(each, begins)
+        found /= math.sqrt(weight)
+        return found
 
     def carries(self, term: str) -> bool:
         """Whether any row carries the term."""
-        return self._place(term_key(term)) is not None
+        return self._found(term_key(term))[0] >= 0
 
     def carrying(self, wanted: Sequence[str]) -> tuple[np.ndarray, np.ndarray]:
         """Return the rows that carry any term, and each one's share of the entry's weight, best first."""
         import numpy as np
 
-        asked, weights = self._weights(wanted)
-        if not len(asked):
+        worth, weight = self._asked(wanted)
+        if not weight or not len(self._sizes):
             return np.zeros(0, np.int64), np.zeros(0, np.float32)
-        same, places = _shared(asked, self._keys)
-        owners = self._offsets.searchsorted(same, "right") - 1
-        shares = np.bincount(owners, weights[places], len(self._offsets) - 1)
+        shares = np.add.reduceat(worth.take(self._carried), self._offsets[:-1]) / weight
         rows = np.flatnonzero(shares)
         order = np.argsort(-shares[rows], kind="stable")
-        return rows[order], (shares[rows][order] / float(weights.sum())).astype(np.float32)
+        return rows[order], shares[rows][order]
 
-    def _weights(self, wanted: Sequence[str]) -> tuple[np.ndarray, np.ndarray]:
-        """Return the sorted keys of the terms asked for, and the weight of each."""
+    def _asked(self, wanted: Sequence[str]) -> tuple[np.ndarray, float]:
+        """Return what each of the terms is worth, 0 where it is not wanted, and the weight of all wanted."""
         import numpy as np
 
-        keys = sorted(set(map(term_key, wanted)))
-        return np.array(keys, np.uint32), np.array(list(map(self._weight, keys)), np.float32)
+        worth, whole = np.zeros(len(self._terms), np.float32), 0.0
+        for key in set(map(term_key, wanted)):
+            place, weight = self._found(key)
+            whole += weight
+            if place >= 0:
+                worth[place] = weight
+        return worth, whole
 
-    def _weigh(self, key: int) -> float:
-        place = self._place(key)
-        return self._unknown if place is None else float(self._idf[place])
-
-    def _place(self, key: int) -> int | None:
+    def _find(self, key: int) -> tuple[int, float]:
+        """Return where a term stands and what it weighs; -1 where nobody carries it."""
         terms_ = self._terms
         # of the array's own type: for any other the whole array would be converted first
         place = int(terms_.searchsorted(terms_.dtype.type(key)))
-        return place if place < len(terms_) and terms_[place] == key else None
-
-
-def _shared(asked: np.ndarray, carried: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return where `carried` holds one of the sorted `asked`, and which one it is there."""
-    import numpy as np
-
-    # a few hundred distinct low bits tell nearly all strangers apart, at a fraction of a search
-    marks = np.zeros(_MARKS, bool)
-    marks[asked & (_MARKS - 1)] = True
-    maybe = marks[carried & (_MARKS - 1)].nonzero()[0]
-    near = carried[maybe]
-    places = asked.searchsorted(near)
-    places[places == len(asked)] = 0
-    true = (asked[places] == near).nonzero()[0]
-    return maybe[true], places[true]
+        if place < len(terms_) and terms_[place] == key:
+            return place, float(self._idf[place])
+        return -1, self._unknown

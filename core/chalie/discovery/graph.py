@@ -8,13 +8,14 @@ as a step on the way to others, until there are too many of those.
 from __future__ import annotations
 
 import hashlib
+import math
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from attrs import frozen
 
-from .reduction import Axes
+from .reduction import Axes, proposed
 
 if TYPE_CHECKING:
     import numpy as np
@@ -22,15 +23,11 @@ if TYPE_CHECKING:
 __all__ = ["Before", "Graph", "write"]
 
 _LINKS: Final = 16
-#: the width while building and of a search: as little as keeps 98 in a hundred of the ten nearest. Measured
-#: at 10,000 and at 100,000 rows, where many are nearly alike; of a million 97 are kept.
-_BUILDING, _SEARCHING = 96, 120
-#: of some 500; fewer take less time to compare and lead astray more often.
-_COLUMNS: Final = 192
-#: reduced vectors hold values about 0.05; eight bits are spent on up to 1 / _SCALE.
-_SCALE: Final = 4.0
-#: proposed for each row that is wanted, and at least, since reduced vectors in eight bits misplace some.
-_PROPOSED, _FEWEST = 2, 100
+#: the width while building.
+_BUILDING: Final = 128
+#: the width of a search is so many times the root of the rows, and this at least: about as little as keeps 98
+#: in a hundred of the ten nearest, measured where many rows are nearly alike (see tests/benchmarks).
+_SEARCHING, _NARROWEST = 0.5, 80
 _BLOCK: Final = 16_384
 #: rows that one thread adds, in the same way each time: several would save nothing worth the difference.
 _FEW: Final = 1_000
@@ -63,7 +60,7 @@ def write(path: Path, rows: np.ndarray, before: Before | None) -> dict[str, np.n
     """
     import numpy as np
 
-    axes = Axes.of(rows, _COLUMNS)
+    axes = Axes.of(rows)
     grown = None if before is None else _grown(rows, before, axes)
     if grown is None:
         index, nodes = _made(axes), np.full(len(rows), -1, np.int64)
@@ -74,8 +71,7 @@ def write(path: Path, rows: np.ndarray, before: Before | None) -> dict[str, np.n
     threads = 1 if len(missing) <= _FEW else 0  # 0: one for each core
     for start in range(0, len(missing), _BLOCK):
         part = missing[start : start + _BLOCK]
-        vectors = _eight_bits(axes.reduced(rows[part]))
-        index.add(nodes[part].astype(np.uint64), vectors, threads=threads)
+        index.add(nodes[part].astype(np.uint64), axes.reduced(rows[part]), threads=threads)
     index.save(str(path))
     return {"nodes": nodes.astype(np.uint32), **axes.arrays()}
 
@@ -118,13 +114,7 @@ def _made(axes: Axes) -> Any:
         dtype="i8",
         connectivity=_LINKS,
         expansion_add=_BUILDING,
-        expansion_search=_SEARCHING,
     )
-
-
-def _eight_bits(vectors: np.ndarray) -> np.ndarray:
-    """Return vectors as the graph takes them: it turns -1 to 1 into whole numbers of eight bits itself."""
-    return (vectors * _SCALE).clip(-1.0, 1.0)
 
 
 class Graph:
@@ -146,8 +136,8 @@ class Graph:
 
         nodes, self._axes = arrays["nodes"], Axes.stored(arrays, dims)
         index: Any = Index.restore(str(path), view=True)
-        index.expansion_search = _SEARCHING
         self._index, size = index, len(index)
+        index.expansion_search = max(_NARROWEST, int(_SEARCHING * math.sqrt(size)))
         if index.ndim != self._axes.columns:
             raise ValueError(f"{path.name}: the axes of the rows are not those of the graph")
         if len(np.unique(nodes)) < len(nodes) or int(nodes.max(initial=0)) >= max(size, 1):
@@ -165,7 +155,7 @@ class Graph:
         """
         import numpy as np
 
-        wanted, rounded = max(_PROPOSED * count, _FEWEST), _eight_bits(self._axes.entry(vector))
+        wanted, rounded = proposed(count), self._axes.entry(vector)
         while True:
             # one entry is no work for several threads
             asked = min(wanted, len(self._rows))

@@ -1,35 +1,27 @@
 """Which rows lie nearest to an entry: few are all compared, of many some are proposed and then compared.
 
-Up to `EXACT_ROWS` every vector is read. Up to `SCANNED_ROWS` every reduced vector is, a fifth of that, and
-above it a graph leads to the ones worth reading. The order and the distances are always of whole vectors.
+Up to `EXACT_ROWS` every vector is read. Up to `SCANNED_ROWS` every shortened vector is (`scan`), and above it
+a graph leads to the ones worth reading (`graph`). The order and the distances are always of whole vectors.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from ..errors import IndexUnreadable
-from . import graph
-from .reduction import Axes
+from . import graph, scan
 
 if TYPE_CHECKING:
     import numpy as np
 
 __all__ = ["Nearest", "written"]
 
-#: rows up to which every vector is compared; above, reduced ones are faster (see tests/benchmarks).
-EXACT_ROWS: Final = 3_000
-#: rows up to which every reduced vector is; above, a graph is faster. Whole vectors are kept in memory up to
-#: there, as numbers the processor multiplies at once: some 40 MB.
-SCANNED_ROWS: Final = 20_000
-#: as few as keep 99 in a hundred of the ten nearest where so many are proposed for each wanted, and so
-#: many at least.
-_COLUMNS: Final = 96
-_PROPOSED, _FEWEST = 2, 100
-#: of so many values one is looked at to tell how high the highest are.
-_STRIDE: Final = 8
+#: rows up to which every vector is compared; above, shortened ones are faster (see tests/benchmarks).
+EXACT_ROWS: Final = 1_000
+#: rows up to which every shortened vector is; above, a graph is faster.
+SCANNED_ROWS: Final = 30_000
 #: a graph asked for more than one row in so many is slower than comparing all.
 _WIDEST: Final = 8
 _BLOCK: Final = 16_384
@@ -48,8 +40,7 @@ def written(rows: np.ndarray, path: Path, before: graph.Before | None) -> dict[s
     if len(rows) <= EXACT_ROWS:
         return {}
     if len(rows) <= SCANNED_ROWS:
-        axes = Axes.of(rows, _COLUMNS)
-        return {**axes.arrays(), "reduced": axes.reduced(rows)}
+        return scan.write(rows)
     return graph.write(path, rows, before)
 
 
@@ -66,21 +57,15 @@ class Nearest:
     """
 
     def __init__(self, arrays: Mapping[str, np.ndarray], path: Path) -> None:
-        import numpy as np
-
         self._rows = arrays["vectors"]
-        self._scan: _Scan | None = None
-        self._graph: graph.Graph | None = None
+        self._proposing = _proposing(arrays, path, self._rows.shape)
+        if self._proposing is None:
+            # few enough to keep as numbers that are multiplied at once
+            self._rows = _floats(self._rows)
         #: the rows last asked for among others, and their vectors.
         self._subset: tuple[np.ndarray, np.ndarray] | None = None
         #: the same where they are too many for that, and which rows they are.
         self._masked: tuple[np.ndarray, np.ndarray] | None = None
-        if "nodes" in arrays:
-            self._graph = graph.Graph(path, arrays, self._rows.shape[1])
-            return
-        if "reduced" in arrays:
-            self._scan = _Scan(arrays, self._rows.shape)
-        self._rows = self._rows.astype(np.float32)
 
     def nearest(
         self, vector: np.ndarray, count: int, among: np.ndarray | None
@@ -93,28 +78,26 @@ class Nearest:
                 f"the index holds vectors of {self._rows.shape[1]} columns, the model gives {vector.shape}",
                 hint="run `chalie index` to rebuild it with this model",
             )
-        total = len(self._rows)
-        count = min(count, total if among is None else len(among))
+        count = min(count, len(self._rows) if among is None else len(among))
         if not count:
             return np.zeros(0, np.int64), np.zeros(0, np.float32)
+        proposing = self._proposing
         if among is not None and len(among) <= EXACT_ROWS:
             places, cosines = _top(_products(self._of(among), vector), count)
             rows = among[places]
-        elif self._scan is not None:
-            rows, cosines = self._compared(self._scan.near(vector, count, among), vector, count)
-        elif self._graph is None:
+        elif proposing is None:
             rows, cosines = _top(_products(self._rows, vector), count)
         elif among is None:
-            rows, cosines = self._compared(self._graph.near(vector, count), vector, count)
+            rows, cosines = self._compared(proposing.near(vector, count), vector, count)
+        elif isinstance(proposing, scan.Scan):
+            rows, cosines = self._compared(proposing.near(vector, count, among), vector, count)
         else:
-            rows, cosines = self._widening(self._graph, vector, count, among)
+            rows, cosines = self._widening(proposing, vector, count, among)
         return rows, 1.0 - cosines
 
     def _compared(self, rows: np.ndarray, vector: np.ndarray, count: int) -> tuple[np.ndarray, np.ndarray]:
         """Return the nearest of the rows proposed, and their cosines."""
-        import numpy as np
-
-        cosines = self._rows.take(rows, axis=0).astype(np.float32, copy=False) @ vector
+        cosines = _floats(self._rows.take(rows, axis=0)) @ vector
         order = (-cosines).argsort(kind="stable")[:count]
         return rows[order], cosines[order]
 
@@ -135,7 +118,7 @@ class Nearest:
         cosines = np.empty(len(among), np.float32)
         for start in range(0, len(among), _BLOCK):
             part = among[start : start + _BLOCK]
-            cosines[start : start + _BLOCK] = _products(self._rows[part].astype(np.float32), vector)
+            cosines[start : start + _BLOCK] = _products(_floats(self._rows[part]), vector)
         places, cosines = _top(cosines, count)
         return among[places], cosines
 
@@ -150,31 +133,27 @@ class Nearest:
         return kept[1]
 
     def _of(self, among: np.ndarray) -> np.ndarray:
-        import numpy as np
-
         kept = self._subset
         if kept is None or kept[0] is not among:
-            kept = self._subset = (among, self._rows[among].astype(np.float32))
+            kept = self._subset = (among, _floats(self._rows[among]))
         return kept[1]
 
 
-class _Scan:
-    """Proposes rows by comparing every reduced vector."""
+def _proposing(
+    arrays: Mapping[str, np.ndarray], path: Path, shape: tuple[int, ...]
+) -> scan.Scan | graph.Graph | None:
+    total, dims = shape
+    if "nodes" in arrays:
+        return graph.Graph(path, arrays, dims)
+    return scan.Scan(arrays, total, dims) if "reduced" in arrays else None
 
-    def __init__(self, arrays: Mapping[str, np.ndarray], shape: Any) -> None:
-        total, dims = shape
-        self._axes, self._reduced = Axes.stored(arrays, dims), arrays["reduced"]
-        if self._reduced.shape != (total, self._axes.columns):
-            raise ValueError("the reduced vectors and the vectors differ in number")
 
-    def near(self, vector: np.ndarray, count: int, among: np.ndarray | None) -> np.ndarray:
-        """Return rows that hold the `count` nearest of `among`, very nearly always, in their order."""
-        alike = _products(self._reduced, self._axes.entry(vector))
-        wanted = max(_PROPOSED * count, _FEWEST)
-        if among is None:
-            return _highest(alike, wanted)
-        rows: np.ndarray = among[_highest(alike[among], wanted)]
-        return rows
+def _floats(rows: np.ndarray) -> np.ndarray:
+    """Return float16 rows as float32, which takes numpy itself twenty times as long."""
+    import numkong
+    import numpy as np
+
+    return np.asarray(numkong.astype(rows, "float32"))
 
 
 def _products(rows: np.ndarray, vector: np.ndarray) -> np.ndarray:
@@ -190,21 +169,6 @@ def _products(rows: np.ndarray, vector: np.ndarray) -> np.ndarray:
     for start in range(0, len(rows), step):
         np.matmul(rows[start : start + step], vector, out=result[start : start + step])
     return result
-
-
-def _highest(values: np.ndarray, count: int) -> np.ndarray:
-    """Return the places, ascending, of roughly the `count` highest: from half to four times as many."""
-    import numpy as np
-
-    if count >= len(values):
-        return np.arange(len(values))
-    some, share = values[::_STRIDE].copy(), max(1, count // _STRIDE)
-    some.partition(len(some) - share)
-    places: np.ndarray = (values >= some[-share]).nonzero()[0]
-    if not count <= 2 * len(places) <= 8 * count:
-        # the few looked at were not like the others
-        places = np.sort(values.argpartition(len(values) - count)[-count:])
-    return places
 
 
 def _top(cosines: np.ndarray, count: int) -> tuple[np.ndarray, np.ndarray]:

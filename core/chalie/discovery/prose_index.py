@@ -5,18 +5,18 @@ from __future__ import annotations
 import hashlib
 import json
 import threading
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from .. import names
 from ..catalogue.descriptor import Descriptor, Playbook
+from ..catalogue.tables import descriptor_in, playbook_in
 from ..errors import ConfigError, IndexUnreadable
-from . import arrays, evidence, graph
+from . import arrays, cards, evidence, graph, nearest
 from .embedding import Embedder, fingerprint
 from .model_files import tensors
 from .name_index import Kind
-from .nearest import Nearest, written
 
 if TYPE_CHECKING:
     import numpy as np
@@ -29,7 +29,11 @@ __all__ = ["FOLDER", "Prose", "ProseIndex", "phrases"]
 
 FOLDER: Final = "prose"
 MANIFEST: Final = "prose.json"
-_FORMAT: Final = 5
+_FORMAT: Final = 6
+_READ: Final[Mapping[Kind, Callable[[str], Descriptor | Playbook]]] = {
+    "ability": descriptor_in,
+    "playbook": playbook_in,
+}
 #: what an ability is weighs as much as so many of its examples; flat from 1 to 2 on the tuning halves.
 _DESCRIBED: Final = 1.5
 _BATCH: Final = 256
@@ -83,11 +87,7 @@ class ProseIndex:
         place.mkdir()
         # opened only when something has to be embedded: usually everything is borrowed
         embedder = _Late(self._model)
-        abilities = ((number, item) for number, item in snapshot.abilities() if item.discoverable)
-        counts = {
-            "ability": self._write(place, "ability", abilities, embedder, vectors, previous),
-            "playbook": self._write(place, "playbook", snapshot.playbooks(), embedder, vectors, previous),
-        }
+        counts = {kind: self._write(place, kind, snapshot, embedder, vectors, previous) for kind in _READ}
         opened = embedder()
         arrays.save(place / "chat.vectors", {"vectors": opened.embed(opened.chat)})
         facts = {"format": _FORMAT, "model": self._model_print(), "dims": opened.dims, "counts": counts}
@@ -97,7 +97,7 @@ class ProseIndex:
         self,
         place: Path,
         kind: Kind,
-        items: Iterable[tuple[int, Descriptor | Playbook]],
+        snapshot: Snapshot,
         embedder: _Late,
         store: VectorStore,
         previous: Generation | None,
@@ -105,16 +105,21 @@ class ProseIndex:
         import numpy as np
 
         ids: list[int] = []
-        texts: list[list[str]] = []
+        said: list[list[str]] = []
         found: list[Any] = []
-        for number, item in items:
+        known: list[str] = []
+        for number, text in snapshot.texts(kind):
+            item = _READ[kind](text)
+            if isinstance(item, Descriptor) and not item.discoverable:
+                continue
             ids.append(number)
-            texts.append(phrases(item))
+            said.append(phrases(item))
             found.append(evidence.item_terms(item))
-        rows = self._vectors(texts, embedder, store)
-        near = written(rows, place / f"{kind}.usearch", _before(previous, kind))
+            known.append(text)
+        rows = self._vectors(said, embedder, store)
+        near = nearest.written(rows, place / f"{kind}.usearch", _before(previous, kind))
         values = {"vectors": rows, "ids": np.array(ids, np.uint32), **near, **evidence.postings(found)}
-        arrays.save(place / f"{kind}.vectors", values)
+        arrays.save(place / f"{kind}.vectors", {**values, **cards.written(known)})
         return len(ids)
 
     def _vectors(self, texts: Sequence[list[str]], embedder: _Late, store: VectorStore) -> np.ndarray:
@@ -139,14 +144,15 @@ class ProseIndex:
 
 
 def _before(previous: Generation | None, kind: Kind) -> graph.Before | None:
-    """Return a generation's graph, None where it has none or one that is damaged."""
+    """Return a generation's graph, None where it has none, one that is damaged or one of another format."""
     if previous is None:
         return None
     try:
         place = previous.verified(FOLDER)
+        alike = json.loads((place / MANIFEST).read_bytes())["format"] == _FORMAT
         path = place / f"{kind}.usearch"
-        return graph.Before(path, tensors(place / f"{kind}.vectors")) if path.exists() else None
-    except (OSError, IndexUnreadable, ConfigError):
+        return graph.Before(path, tensors(place / f"{kind}.vectors")) if alike and path.exists() else None
+    except (OSError, KeyError, TypeError, ValueError, IndexUnreadable, ConfigError):
         return None
 
 
@@ -229,6 +235,14 @@ class Prose:
         found: list[int] = self._open().ids[rows].tolist()
         return found
 
+    def few(self, ids: Sequence[int]) -> dict[int, Descriptor | Playbook]:
+        """Return the abilities or playbooks of a few of the catalogue ids that the index has."""
+        import numpy as np
+
+        opened, read = self._open(), _READ[self._kind]
+        rows = opened.ids.searchsorted(np.array(ids, opened.ids.dtype))
+        return {number: read(text) for number, text in zip(ids, opened.cards.texts(rows), strict=True)}
+
     @property
     def evidence(self) -> evidence.Evidence:
         """The exact lexical evidence of this kind."""
@@ -266,7 +280,7 @@ class _Opened:
     """The arrays of one index.
 
     Args:
-        values: `ids`, `vectors`, what `nearest.written` and what `evidence.postings` make.
+        values: `ids`, `vectors`, and what `nearest.written`, `evidence.postings` and `cards.written` make.
         chat: vectors of small talk.
         file: the graph's, read where there is one.
         dims: columns of every vector.
@@ -281,7 +295,8 @@ class _Opened:
             raise ValueError("vectors and ids differ in number")
         self.chat = chat
         self.evidence = evidence.Evidence(values, len(self.ids))
-        self.nearest = Nearest(values, file).nearest
+        self.cards = cards.Cards(values, len(self.ids))
+        self.nearest = nearest.Nearest(values, file).nearest
         self._ids_rows: tuple[np.ndarray, np.ndarray] | None = None
 
     def rows_of(self, ids: np.ndarray) -> np.ndarray:
