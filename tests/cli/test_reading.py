@@ -150,6 +150,22 @@ def test_a_miss_by_meaning_shows_what_came_nearest_and_the_ceiling(chalie: Chali
     assert "nearest" not in chalie("find", entry, "--json").json["not_found"][0]
 
 
+def test_how_a_misspelt_entry_was_read_is_explained_whether_it_is_found_or_not(
+    chalie: Chalie, home: Path
+) -> None:
+    entry = "please throw somethng with six sides on the table"
+    right = entry.replace("somethng", "something")
+    (home / "config.toml").write_text("[discovery]\nceiling = 2.0\n")
+    row = chalie("find", entry, "--explain", "--json").json["injected"][0]
+    assert (row["name"], row["entry"], row["read_as"]) == ("dice", entry, right)
+    assert f"read as: {right}" in chalie("find", entry, "--explain").err
+    assert "read_as" not in chalie("find", right, "--explain", "--json").json["injected"][0]
+    (home / "config.toml").write_text("[discovery]\nceiling = 0.01\n")
+    (miss,) = chalie("find", entry, "--explain", "--json").json["not_found"]
+    assert miss["read_as"] == right
+    assert f"read as: {right}" in chalie("find", entry, "--explain").err
+
+
 def test_a_channel_that_was_mistyped_is_a_usage_error(chalie: Chalie) -> None:
     for words in (["find", "dice"], ["call", "dice"]):
         done = chalie(*words, "--channel", "chatt")

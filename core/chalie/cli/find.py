@@ -43,7 +43,8 @@ NEXT_STEPS: Final[Mapping[str, str]] = MappingProxyType(
 @click.option(
     "--explain",
     is_flag=True,
-    help="One row per entry and hit, with rung and distance; for a miss what came nearest.",
+    help="One row per entry and hit, with rung and distance, and how a misspelt entry was read; for a miss "
+    "what came nearest.",
 )
 @click.option(
     "--channel",
@@ -118,7 +119,8 @@ def _explained(
 
 def _how(hit: Hit) -> dict[str, Any]:
     distance = None if hit.distance is None else round(hit.distance, 4)
-    return {"entry": hit.entry, "rung": hit.rung, "distance": distance, "package": hit.item.dist}
+    found = {"entry": hit.entry, "rung": hit.rung, "distance": distance, "package": hit.item.dist}
+    return found if hit.read_as is None else {**found, "read_as": hit.read_as}
 
 
 def _explain_misses(host: Host, missing: Sequence[dict[str, Any]], *, skills: bool) -> None:
@@ -143,6 +145,8 @@ def _explain_misses(host: Host, missing: Sequence[dict[str, Any]], *, skills: bo
         hits = without.find([row["entry"]], "playbook" if skills else "ability", lambda _: Sight()).hits
         row["ceiling"] = round(ceiling, 4)
         row["nearest"] = [{"name": hit.item.name, "distance": hit.distance} for hit in hits if hit.distance]
+        if hits and hits[0].read_as is not None:
+            row["read_as"] = hits[0].read_as
 
 
 def _print(rows: Sequence[dict[str, Any]], *, explain: bool, skills: bool) -> None:
@@ -152,6 +156,8 @@ def _print(rows: Sequence[dict[str, Any]], *, explain: bool, skills: bool) -> No
         columns = ["entry", *columns, "rung", "distance", "package"]
     if rows:
         table(columns, [[row.get(column) for column in columns] for row in rows])
+    for entry, read_as in dict.fromkeys((row["entry"], row["read_as"]) for row in rows if "read_as" in row):
+        note(f"read as: {read_as} ({entry})")
 
 
 def _say_misses(missing: Sequence[dict[str, Any]], found: Found) -> None:
@@ -160,6 +166,8 @@ def _say_misses(missing: Sequence[dict[str, Any]], found: Found) -> None:
     for row in missing:
         owners = f" {', '.join(row['owners'])}" if row.get("owners") else ""
         note(f"not found: {row['entry']} ({row['reason']}: {NEXT_STEPS[row['reason']]}{owners})")
+        if row.get("read_as"):
+            note(f"  read as: {row['read_as']}")
         if row.get("nearest"):
             near = ", ".join(f"{each['name']} at {each['distance']:.2f}" for each in row["nearest"])
             note(

@@ -162,6 +162,7 @@ class _Search:
         self._text = plain(entry)
         self._hidden = False
         self._unread = False
+        self._read_as: str | None = None
         self._lost: Reason | None = None
 
     def run(self) -> tuple[list[Hit], Miss | None]:
@@ -271,6 +272,7 @@ class _Search:
         text = self._text
         if embedder.spelling is not None and not self._unread:
             text = embedder.spelling.corrected(text, prose.evidence.carries)
+            self._read_as = text if text != self._text else None
         vector = embedder.embed([text])[0]
         if self._unread and foreign_share(text) > 0.5:
             return self._carried(prose, vector)
@@ -363,4 +365,4 @@ class _Search:
             if sight.hidden:
                 self._hidden = True
                 continue
-            yield Hit(item, self._entry, rung, distance, sight.not_allowed)
+            yield Hit(item, self._entry, rung, distance, sight.not_allowed, self._read_as)
