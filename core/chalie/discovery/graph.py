@@ -8,7 +8,6 @@ as a step on the way to others, until there are too many of those.
 from __future__ import annotations
 
 import hashlib
-import math
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -25,9 +24,11 @@ __all__ = ["Before", "Graph", "write"]
 _LINKS: Final = 16
 #: the width while building.
 _BUILDING: Final = 128
-#: the width of a search is so many times the root of the rows, and this at least: about as little as keeps 98
-#: in a hundred of the ten nearest, measured where many rows are nearly alike (see tests/benchmarks).
-_SEARCHING, _NARROWEST = 0.5, 80
+#: the width of a search is 0.16 times the rows to the power of 0.6, and 80 at least; a quarter of it is
+#: proposed at least. About as little as keeps 98 in a hundred of the ten nearest among 30,000, 100,000 and a
+#: million rows of which many are nearly alike (see tests/benchmarks).
+_SEARCHING, _GROWTH, _NARROWEST = 0.16, 0.6, 80
+_PROPOSED: Final = 1 / 4
 _BLOCK: Final = 16_384
 #: rows that one thread adds, in the same way each time: several would save nothing worth the difference.
 _FEW: Final = 1_000
@@ -137,7 +138,8 @@ class Graph:
         nodes, self._axes = arrays["nodes"], Axes.stored(arrays, dims)
         index: Any = Index.restore(str(path), view=True)
         self._index, size = index, len(index)
-        index.expansion_search = max(_NARROWEST, int(_SEARCHING * math.sqrt(size)))
+        width = max(_NARROWEST, int(_SEARCHING * size**_GROWTH))
+        index.expansion_search, self._fewest = width, int(_PROPOSED * width)
         if index.ndim != self._axes.columns:
             raise ValueError(f"{path.name}: the axes of the rows are not those of the graph")
         if len(np.unique(nodes)) < len(nodes) or int(nodes.max(initial=0)) >= max(size, 1):
@@ -155,7 +157,7 @@ class Graph:
         """
         import numpy as np
 
-        wanted, rounded = proposed(count), self._axes.entry(vector)
+        wanted, rounded = max(proposed(count), self._fewest), self._axes.entry(vector)
         while True:
             # one entry is no work for several threads
             asked = min(wanted, len(self._rows))
