@@ -36,6 +36,11 @@ def corrected(spelling: Spelling, text: str, *written: str) -> str:
             "add the milk to the grocery, and the tea to the shopping.",
         ),
         ("show me some luxary hotels by the sea, pleese", "show me some luxury hotels by the sea, please"),
+        # a letter left out is likelier than another one written
+        ("book a flght to the north of italy", "book a flight to the north of italy"),
+        # words that are no single token of the model
+        ("send the invocie to my customer", "send the invoice to my customer"),
+        ("open the spreadhseet with the numbers", "open the spreadsheet with the numbers"),
     ],
 )
 def test_a_misspelt_word_of_a_sentence_is_put_right(spelling: Spelling, typed: str, meant: str) -> None:
@@ -77,6 +82,9 @@ def test_of_two_words_that_may_be_meant_an_item_tells_which(spelling: Spelling) 
     typed = "what is the wheather like in the city"
     assert corrected(spelling, typed, stem("weather")) == "what is the weather like in the city"
     assert corrected(spelling, typed, stem("whether")) == "what is the whether like in the city"
+    # also where another correction would be likelier
+    typed = "please delte the last of the rows"
+    assert stem(corrected(spelling, typed, stem("delete")).split()[1]) == stem("delete")
 
 
 @given(text=st.text(st.sampled_from("abcdefgh 'XY-\n1\u00e4"), max_size=200))

@@ -37,7 +37,7 @@ class Spelling:
     """
 
     def __init__(self, vocabulary: Collection[str], lexicon: Lexicon) -> None:
-        self._vocabulary, self._lexicon = vocabulary, lexicon
+        self._vocabulary, self._lexicon = frozenset(vocabulary), lexicon
         self._likely = lru_cache(maxsize=_CACHED)(self._near)
 
     def corrected(self, text: str, carried: Callable[[str], bool]) -> str:
@@ -74,15 +74,20 @@ class Spelling:
         return next(about, likely[0] if likely else word)
 
     def _near(self, word: str) -> tuple[str, ...]:
-        """Return the common words one edit away, the likeliest first."""
-        knows, weight = self._lexicon.knows, self._lexicon.weight
-        # letters out of order, and one where two are or two where one is, say which letters were meant
-        for some in (_slips(word), _edited(word)):
-            likely = {near for near in some if near in self._vocabulary and knows(stem(near))}
-            if likely:
-                # the commonest, and of equals always the same
-                return tuple(sorted(likely, key=lambda near: (weight(stem(near)), near)))
-        return ()
+        """Return the known words one edit away, the likeliest first."""
+        knows, weight, vocabulary = self._lexicon.knows, self._lexicon.weight, self._vocabulary
+        # letters out of order, and one where two are or two where one is, say which letters were meant;
+        # a letter left out is likelier than another one written
+        slips, fuller = set(_slips(word)), set(_fuller(word))
+        groups = [slips & vocabulary, fuller & vocabulary, set(_edited(word)) & vocabulary]
+        # a tokenizer's vocabulary lacks many a word; of others no more than the stem is known
+        groups += [slips - vocabulary, fuller - vocabulary]
+        found: dict[str, None] = {}
+        for some in groups:
+            likely = [near for near in some if knows(stem(near))]
+            # the commonest, and of equals always the same
+            found.update(dict.fromkeys(sorted(likely, key=lambda near: (weight(stem(near)), near))))
+        return tuple(found)
 
 
 def _slips(word: str) -> Iterator[str]:
@@ -94,11 +99,15 @@ def _slips(word: str) -> Iterator[str]:
             yield before + (after if after[0] == letter else after[0] + letter + after[1:])
 
 
-def _edited(word: str) -> Iterator[str]:
-    """Yield every text with a letter more, a letter less, or another letter."""
+def _fuller(word: str) -> Iterator[str]:
+    """Yield every text with a letter more."""
     for place in range(len(word) + 1):
-        before, after = word[:place], word[place:]
+        yield from (word[:place] + letter + word[place:] for letter in string.ascii_lowercase)
+
+
+def _edited(word: str) -> Iterator[str]:
+    """Yield every text with a letter less, or another letter."""
+    for place in range(len(word)):
+        before, after = word[:place], word[place + 1 :]
+        yield before + after
         yield from (before + letter + after for letter in string.ascii_lowercase)
-        if after:
-            yield before + after[1:]
-            yield from (before + letter + after[1:] for letter in string.ascii_lowercase)
