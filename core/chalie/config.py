@@ -32,6 +32,7 @@ __all__ = [
     "environment_key",
     "home_path",
     "import_paths",
+    "model_of_environment",
     "normal_dist",
     "save_package_option",
 ]
@@ -451,12 +452,19 @@ def normal_dist(name: str) -> str:
 
 def _model(home: Path, configured: str | None) -> str | None:
     """Return the model option; a relative path in the file is taken from the home."""
+    return model_of_environment() or (_model_from(home, configured) if configured else None)
+
+
+def model_of_environment() -> str | None:
+    """Return what CHALIE_MODEL says, a folder by its whole path, since a child may run somewhere else."""
     given = os.environ.get("CHALIE_MODEL", "").strip()
-    if given:
-        return given
-    if configured and os.sep in configured:
-        return str(home / Path(configured).expanduser())
-    return configured
+    return _model_from(Path(_STARTED_IN), given) if given else None
+
+
+def _model_from(base: Path, option: str) -> str:
+    folder = base / Path(option).expanduser()
+    # the name of an installed model is no path
+    return str(folder) if os.sep in option or (folder / "config.json").is_file() else option
 
 
 def _take_token(home: Path) -> str | None:

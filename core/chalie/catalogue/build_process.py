@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
+from ..config import model_of_environment
 from ..errors import ChalieError
 from .footprint import QUIET_S
 from .generations import LOG, Generations, unwritable
@@ -58,7 +59,11 @@ class BuildProcess:
                     stdout=subprocess.PIPE,
                     stderr=log,
                     cwd=home,
-                    env={**os.environ, "PYTHONPATH": os.pathsep.join([*paths, own])},
+                    env={
+                        **os.environ,
+                        "PYTHONPATH": os.pathsep.join([*paths, own]),
+                        "CHALIE_MODEL": model_of_environment() or "",
+                    },
                     # What it publishes is for every process of the home, so it outlives the one that
                     # started it.
                     start_new_session=True,
