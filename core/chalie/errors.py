@@ -78,6 +78,7 @@ CODES: Final[Mapping[str, str]] = MappingProxyType(
         "unknown-server": "no MCP server of that name is configured",
         "unknown-playbook": "no playbook of that name is installed",
         "bad-config": "the configuration file cannot be read as written",
+        "bad-file": "a file that a command was given cannot be read as written",
         "bad-name": "the name breaks the naming rules",
         "bad-schema": "the parameter schema cannot be used",
         "describe-failed": "the package's abilities could not be described",

@@ -6,8 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from chalie.discovery.evaluate import Confusion, evaluate
-from chalie.errors import ConfigError
+from chalie.discovery.evaluate import Confusion, QuestionsRefused, evaluate
 
 TOOLS = [
     {"name": "get_weather", "summary": "Weather forecast of a city.", "examples": ["will it rain tomorrow"]},
@@ -101,12 +100,17 @@ def test_progress_is_told(tmp_path: Path, model: Path) -> None:
         (TOOLS, None, "no list `queries`"),
         (TOOLS, ["x"], r"queries\[0\] has no query"),
         (TOOLS, [{"query": "x", "expected": ["nobody"]}], "expects nobody, which no tool is called"),
+        (TOOLS, [{"query": "x", "expcted": ["currency"]}], "an empty one says that nothing fits"),
+        (TOOLS, [{"query": "x", "expected": None}], "an empty one says that nothing fits"),
+        ([{**TOOLS[0], "parameters": [1]}], QUERIES, "parameters is neither"),
+        ([{**TOOLS[0], "parameters": {"properties": {"q": 5}}}], QUERIES, "parameters is neither"),
+        ([{**TOOLS[0], "parameters": {"properties": []}}], QUERIES, "parameters is neither"),
     ],
 )
 def test_a_file_of_another_form_is_refused_with_the_place(
     tmp_path: Path, model: Path, tools: Any, queries: Any, what: str
 ) -> None:
-    with pytest.raises(ConfigError, match=what):
+    with pytest.raises(QuestionsRefused, match=what):
         evaluate(written(tmp_path, tools, queries), model)
 
 
@@ -114,5 +118,22 @@ def test_a_file_of_another_form_is_refused_with_the_place(
 def test_a_file_that_is_no_json_object_is_refused(tmp_path: Path, model: Path, text: str) -> None:
     path = tmp_path / "x.json"
     path.write_text(text)
-    with pytest.raises(ConfigError, match=r"x\.json"):
+    with pytest.raises(QuestionsRefused, match=r"x\.json"):
         evaluate(path, model)
+
+
+def test_without_answerable_questions_nothing_is_said_of_them(tmp_path: Path, model: Path) -> None:
+    report = evaluate(written(tmp_path, queries=[QUERIES[-1]]), model)
+    said = report.as_json()
+    assert [said[key] for key in KEYS[1:7]] == [None] * 6
+    assert said["wrongly_answered"] == 0.0
+    said = evaluate(written(tmp_path, queries=QUERIES[:1]), model).as_json()
+    assert said["wrongly_answered"] is None and said["hit@1"] == 1.0
+
+
+def test_what_was_answered_though_nothing_fits_is_named(tmp_path: Path, model: Path) -> None:
+    asked = [{"query": "weather forecast for a city", "expected": []}, *QUERIES]
+    report = evaluate(written(tmp_path, queries=asked), model)
+    (intruder,) = report.intruders
+    assert (intruder.query, intruder.got) == ("weather forecast for a city", "get_weather")
+    assert intruder.distance is not None and report.wrongly_answered == pytest.approx(1 / 3)

@@ -97,6 +97,7 @@ ADVICE: Final[Mapping[str, str]] = {
     "unknown-playbook": "`chalie skills` lists them.",
     "bad-config": "The message names the file, the key and what belongs there: "
     "[configuration](configuration.md).",
+    "bad-file": "The message names the file and the place in it, and what belongs there.",
     "bad-name": "The rule is in the message, and all of them in [names](writing-an-ability.md#names).",
     "bad-schema": "The message names the place in the schema. It has to be an object's, complete in itself "
     "(no reference to another document), and of a size that can be checked.",

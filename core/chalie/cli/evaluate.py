@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import click
 
@@ -19,7 +20,7 @@ _SHOWN = 20
 
 
 @click.command("evaluate")
-@click.argument("file", type=click.Path(exists=True, dir_okay=False, path_type=Path))
+@click.argument("file", type=click.Path(exists=True, dir_okay=False, allow_dash=True, path_type=Path))
 @click.option(
     "--questions",
     type=click.Path(exists=True, dir_okay=False, path_type=Path),
@@ -31,7 +32,11 @@ _SHOWN = 20
 @click.option(
     "--ceiling", type=click.FloatRange(0, 2), metavar="DISTANCE", help="The distance nothing may exceed."
 )
-@click.option("--confusions", is_flag=True, help="Add which tool came first where another was expected.")
+@click.option(
+    "--confusions",
+    is_flag=True,
+    help="Add which tool came first where another was expected, and what was answered though nothing fits.",
+)
 @as_json
 @click.pass_context
 def command(
@@ -46,9 +51,9 @@ def command(
 ) -> int:
     """Build a catalogue from FILE in a temporary home, ask its questions through the real search, and report.
 
-    FILE is a JSON object with `tools` (name, summary, and optionally examples and parameters) and `queries`
-    (query, and the expected names; none where nothing fits). Hits and ranks are measured with the ceiling
-    off, the shares answered with it on.
+    FILE, or - for the standard input, is a JSON object with `tools` (name, summary, and optionally examples
+    and parameters) and `queries` (query, and the list of expected names; an empty one where nothing fits).
+    Hits and ranks are measured with the ceiling off, the shares answered and the rungs with it on.
     """
     from ..discovery.embedding import model_folder
     from ..discovery.evaluate import evaluate
@@ -66,17 +71,26 @@ def command(
             progress=progress,
         )
     rows = [{"expected": row.expected, "got": row.got, "count": row.count} for row in report.confusions]
+    wrong = [{"query": row.query, "got": row.got, "distance": row.distance} for row in report.intruders]
     if json_:
-        emit(report.as_json() | ({"confusions": rows} if confusions else {}))
+        emit(report.as_json() | ({"confusions": rows, "intruders": wrong} if confusions else {}))
         return 0
     pairs(
         (name, ", ".join(f"{rung} {count}" for rung, count in value.items()) if name == "rungs" else value)
         for name, value in report.as_json().items()
     )
-    if confusions and rows:
-        click.echo()
-        table(("expected", "came first", "times"), [list(row.values()) for row in rows[:_SHOWN]])
+    if confusions:
+        _show(("expected", "came first", "times"), rows, "no tool came first where another was expected")
+        _show(("nothing fits", "answered by", "distance"), wrong, "nothing was answered that nothing fits")
     return 0
+
+
+def _show(columns: Sequence[str], rows: Sequence[Mapping[str, Any]], none: str) -> None:
+    click.echo()
+    if rows:
+        table(columns, [list(row.values()) for row in rows[:_SHOWN]])
+    else:
+        click.echo(none)
 
 
 @contextmanager

@@ -35,7 +35,7 @@ EXITS: Final[Mapping[int, str]] = MappingProxyType(
     {
         OK: "done",
         NOTHING: "nothing was found; or `doctor`, `lint` or `catalogue diff` found something to look at",
-        USAGE: "the command line could not be understood",
+        USAGE: "the command line could not be understood, or a name or a file on it cannot be used",
         SETUP: "the home, its configuration, ledger or index cannot be used",
         REFUSED: "refused: the gate, a person or a missing authority said no",
         FAILED: "the tool ran, or was about to, and answered with an error",
@@ -47,6 +47,8 @@ EXITS: Final[Mapping[int, str]] = MappingProxyType(
 
 _KINDS: Final[Mapping[str, int]] = MappingProxyType(
     {
+        "bad-file": USAGE,
+        "bad-name": USAGE,
         "bad-config": SETUP,
         "extra-missing": SETUP,
         "ledger-unavailable": SETUP,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import sys
 import tempfile
 import time
 from collections import Counter
@@ -18,16 +19,22 @@ from ..catalogue.descriptor import Descriptor
 from ..catalogue.generations import Generation, Generations
 from ..catalogue.publishing import publish
 from ..catalogue.tables import Contents, DistributionRow
-from ..errors import ConfigError
+from ..errors import ChalieError
 from . import builders
 from .cascade import Cascade
 from .embedding import Embedder
 from .found import Found
 
-__all__ = ["Confusion", "Question", "Report", "evaluate"]
+__all__ = ["Confusion", "Intruder", "Question", "QuestionsRefused", "Report", "evaluate"]
 
 _RANKED: Final = 10
 _DIST: Final = "evaluated"
+
+
+class QuestionsRefused(ChalieError):
+    """A file of tools and questions is not of the form that is read."""
+
+    code = "bad-file"
 
 
 @frozen
@@ -53,11 +60,21 @@ class Confusion:
 
 
 @frozen
+class Intruder:
+    """A tool that answered a question which nothing answers, and how far it lay."""
+
+    query: str
+    got: str
+    distance: float | None
+
+
+@frozen
 class Report:
     """What an evaluation measured.
 
     Attributes:
         queries: how many questions were asked, with an answer or without.
+        answerable: how many of them expect a tool; without any, what is measured of those is 0.
         hit_at: 1, 3, 5 -> share of answerable questions with an expected tool among so many first,
         ceiling off.
         mrr: mean reciprocal rank of the first expected tool within ten, ceiling off.
@@ -69,9 +86,11 @@ class Report:
         build_s: seconds to build the generation from nothing.
         index_bytes: size of its name and prose index.
         confusions: who came first instead, the most frequent first.
+        intruders: which unanswerable questions were answered, and by what first.
     """
 
     queries: int
+    answerable: int
     hit_at: Mapping[int, float]
     mrr: float
     recall_at_5: float
@@ -83,15 +102,15 @@ class Report:
     build_s: float
     index_bytes: int
     confusions: tuple[Confusion, ...] = ()
+    intruders: tuple[Intruder, ...] = ()
 
     def as_json(self) -> dict[str, Any]:
-        """Return the report under the keys `chalie evaluate --json` prints."""
+        """Return the report under the keys that `chalie evaluate --json` prints; None: nothing to measure."""
+        shares = {f"hit@{place}": share for place, share in self.hit_at.items()}
+        shares |= {"mrr": self.mrr, "recall@5": self.recall_at_5, "answered": self.answered}
         return {
             "queries": self.queries,
-            **{f"hit@{place}": round(share, 4) for place, share in self.hit_at.items()},
-            "mrr": round(self.mrr, 4),
-            "recall@5": round(self.recall_at_5, 4),
-            "answered": round(self.answered, 4),
+            **{key: round(share, 4) if self.answerable else None for key, share in shares.items()},
             "wrongly_answered": None if self.wrongly_answered is None else round(self.wrongly_answered, 4),
             "rungs": dict(self.rungs),
             "p50_ms": round(self.p50_ms, 3),
@@ -114,8 +133,8 @@ def evaluate(
 
     Args:
         path: a JSON object with `tools` (name, summary, and optionally examples, parameters, and what else is
-            searched: actions, search_tooltip, discoverable) and `queries` (query, and the expected names;
-            none = nothing fits).
+            searched: actions, search_tooltip, discoverable) and `queries` (query, and the list of expected
+            names; an empty one where nothing fits). `-` is the standard input.
         model: the embedding model's folder.
         questions: another file to take `queries` from.
         nearest: as the option of the same name.
@@ -123,10 +142,13 @@ def evaluate(
         progress: told how many questions of how many are done.
 
     Raises:
-        ConfigError: a file is not of that form, or the model cannot be read.
+        QuestionsRefused: a file is not of that form.
+        ConfigError: the model cannot be read.
     """
-    descriptors = _descriptors(path, _read(path))
-    asked = _questions(questions or path, _read(questions or path), {item.name for item in descriptors})
+    data = _read(path)
+    descriptors = _descriptors(path, data)
+    asking = data if questions is None else _read(questions)
+    asked = _questions(questions or path, asking, {item.name for item in descriptors})
     with tempfile.TemporaryDirectory(prefix="chalie-evaluate-") as home:
         started = time.perf_counter()
         generation = publish(Generations(Path(home)), _contents(descriptors), builders(model))
@@ -173,14 +195,18 @@ class _Tally:
         self.ranks: list[int] = []
         self.recalls: list[float] = []
         self.kept: list[bool] = []
-        self.wrong: list[bool] = []
+        self.unanswerable = 0
+        self.intruders: list[Intruder] = []
         self.rungs: Counter[str] = Counter()
         self.confused: Counter[tuple[str, str]] = Counter()
 
     def count(self, question: Question, ranked: Found, bounded: Found) -> None:
         self.rungs[bounded.hits[0].rung if bounded.hits else "none"] += 1
         if not question.expected:
-            self.wrong.append(bool(bounded.hits))
+            self.unanswerable += 1
+            self.intruders += [
+                Intruder(question.query, hit.item.name, hit.distance) for hit in bounded.hits[:1]
+            ]
             return
         expected = set(question.expected)
         order = [hit.item.name for hit in ranked.hits]
@@ -194,17 +220,19 @@ class _Tally:
         times = sorted(self.times)
         return Report(
             queries=len(times),
+            answerable=len(self.ranks),
             hit_at={place: _mean(0 < rank <= place for rank in self.ranks) for place in (1, 3, 5)},
             mrr=_mean(1.0 / rank if 0 < rank <= _RANKED else 0.0 for rank in self.ranks),
             recall_at_5=_mean(self.recalls),
             answered=_mean(self.kept),
-            wrongly_answered=_mean(self.wrong) if self.wrong else None,
+            wrongly_answered=len(self.intruders) / self.unanswerable if self.unanswerable else None,
             rungs={rung: self.rungs[rung] for rung in ("exact", "name", "prose", "none")},
             p50_ms=1e3 * times[len(times) // 2] if times else 0.0,
             p99_ms=1e3 * times[min(len(times) - 1, len(times) * 99 // 100)] if times else 0.0,
             build_s=build_s,
             index_bytes=index_bytes,
             confusions=tuple(Confusion(*pair, count) for pair, count in self.confused.most_common()),
+            intruders=tuple(self.intruders),
         )
 
 
@@ -215,24 +243,24 @@ def _mean(values: Iterable[float]) -> float:
 
 def _read(path: Path) -> Mapping[str, Any]:
     try:
-        value = json.loads(path.read_bytes())
+        value = json.loads(sys.stdin.buffer.read() if str(path) == "-" else path.read_bytes())
     except (OSError, ValueError, RecursionError) as error:
-        raise ConfigError(f"{path} cannot be read as JSON: {error}") from None
+        raise QuestionsRefused(f"{path} cannot be read as JSON: {error}") from None
     if not isinstance(value, Mapping):
-        raise ConfigError(f"{path} holds no object with `tools` and `queries`")
+        raise QuestionsRefused(f"{path} holds no JSON object, such as one with `tools` and `queries`")
     return value
 
 
 def _descriptors(path: Path, data: Mapping[str, Any]) -> list[Descriptor]:
     tools = data.get("tools")
     if not isinstance(tools, list) or not tools:
-        raise ConfigError(f"{path} has no list `tools`, or an empty one")
+        raise QuestionsRefused(f"{path} has no list `tools`, or an empty one")
     taken: Counter[str] = Counter()
     result = []
     for number, tool in enumerate(tools):
         name = tool.get("name") if isinstance(tool, Mapping) else None
         if not isinstance(name, str) or not name:
-            raise ConfigError(f"{path}: tools[{number}] has no name")
+            raise QuestionsRefused(f"{path}: tools[{number}] has no name")
         _check_tool(f"{path}: tools[{number}] ({name})", tool)
         taken[name] += 1
         # a second tool of the same name stands in a package of its own, as it would when installed
@@ -244,11 +272,20 @@ def _descriptors(path: Path, data: Mapping[str, Any]) -> list[Descriptor]:
 def _check_tool(whose: str, tool: Mapping[str, Any]) -> None:
     """Refuse a tool that would be read as something else than was written."""
     if not isinstance(tool.get("summary") or tool.get("description"), str):
-        raise ConfigError(f"{whose} has no summary, a text")
+        raise QuestionsRefused(f"{whose} has no summary, a text")
     if not _are_texts(tool.get("examples") or ()):
-        raise ConfigError(f"{whose}: examples is no list of texts")
-    if not isinstance(tool.get("parameters") or [], Mapping | list):
-        raise ConfigError(f"{whose}: parameters is neither a JSON Schema nor a list of parameters")
+        raise QuestionsRefused(f"{whose}: examples is no list of texts")
+    parameters = tool.get("parameters") or []
+    if isinstance(parameters, list):
+        named = (each.get("name") if isinstance(each, Mapping) else each for each in parameters)
+        good = all(isinstance(name, str) and name for name in named)
+    else:
+        properties = parameters.get("properties", {}) if isinstance(parameters, Mapping) else None
+        good = isinstance(properties, Mapping) and all(
+            isinstance(each, Mapping | bool) for each in properties.values()
+        )
+    if not good:
+        raise QuestionsRefused(f"{whose}: parameters is neither a JSON Schema nor a list of their names")
 
 
 def _are_texts(value: Any) -> bool:
@@ -283,17 +320,18 @@ def _descriptor(dist: str, name: str, tool: Mapping[str, Any]) -> Descriptor:
 def _questions(path: Path, data: Mapping[str, Any], known: set[str]) -> list[Question]:
     queries = data.get("queries")
     if not isinstance(queries, list) or not queries:
-        raise ConfigError(f"{path} has no list `queries`, or an empty one")
+        raise QuestionsRefused(f"{path} has no list `queries`, or an empty one")
     result = []
     for number, row in enumerate(queries):
         if not isinstance(row, Mapping) or not isinstance(row.get("query"), str):
-            raise ConfigError(f"{path}: queries[{number}] has no query")
-        if not _are_texts(row.get("expected") or ()):
-            raise ConfigError(f"{path}: queries[{number}]: expected is no list of tools' names")
-        expected = tuple(row.get("expected") or ())
+            raise QuestionsRefused(f"{path}: queries[{number}] has no query")
+        if not _are_texts(row.get("expected")):
+            said = "expected is no list of tools' names; an empty one says that nothing fits"
+            raise QuestionsRefused(f"{path}: queries[{number}]: {said}")
+        expected = tuple(row["expected"])
         missing = sorted(set(expected) - known)
         if missing:
-            raise ConfigError(
+            raise QuestionsRefused(
                 f"{path}: queries[{number}] expects {', '.join(missing)}, which no tool is called"
             )
         result.append(Question(row["query"], expected))
