@@ -392,6 +392,49 @@ def test_a_tool_of_a_package_set_aside_is_unavailable_not_unknown(
     assert only_miss(some, "transmogrify").reason == "no-match"
 
 
+def test_the_very_name_of_a_tool_out_of_order_is_not_answered_by_what_is_near(
+    published: Publish, embedder: Embedder
+) -> None:
+    broken = ability("weather_report", "Weather forecast.", dist="broken")
+    some = Cascade(published([WEATHER, broken], unready=["broken"]), lambda: embedder, ceiling=math.inf)
+    for entry in ("weather_report", "Weather Report", "weatherReport", "broken__weather_report"):
+        assert only_miss(some, entry).reason == "unavailable"
+    assert names_of(some, "a report on the weather in town, please") == ["weather"]
+    ready = ability("weather_report_archive", "Weather of past years.")
+    some = Cascade(published([ready, broken], unready=["broken"]), lambda: embedder, ceiling=math.inf)
+    assert names_of(some, "weather_report") == ["weather_report_archive"]
+
+
+def test_a_phrase_that_says_a_name_in_part_has_to_be_near_it(published: Publish, embedder: Embedder) -> None:
+    generation = published([ability("set_point", "Set the coordinates of a survey point."), WEATHER])
+    strict = Cascade(generation, lambda: embedder, ceiling=0.3)
+    assert names_of(strict, "what's the point of it all") == []
+    # a name said whole, or nothing but its words, is meant
+    for entry, name in {
+        "the weather": "weather",
+        "please set point": "set_point",
+        "point": "set_point",
+    }.items():
+        assert names_of(strict, entry) == [name]
+    wide = Cascade(generation, lambda: embedder, ceiling=1.5)
+    (hit,) = wide.find(["what is the point"], "ability", everything).hits
+    assert (hit.item.name, hit.rung) == ("set_point", "name")
+
+    def no_model() -> Embedder:
+        raise ConfigError("no embedding model is installed")
+
+    assert names_of(Cascade(generation, no_model), "what's the point of it all") == ["set_point"]
+
+
+def test_without_refusing_what_was_not_near_enough_is_returned_with_its_ceiling(cascade: Make) -> None:
+    entry = "is there a way to check if it rains in another city"
+    assert names_of(cascade(*SOME, ceiling=0.01), entry) == []
+    hits = cascade(*SOME, ceiling=0.01, refuse=False).find([entry], "ability", everything).hits
+    assert len(hits) == 5
+    for hit in hits:
+        assert hit.distance is not None and hit.ceiling is not None and hit.distance > hit.ceiling
+
+
 def test_a_ceiling_of_the_caller_replaces_the_models(cascade: Make) -> None:
     entry = "is there a way to check if it rains in another city"
     assert names_of(cascade(*SOME, ceiling=0.0), entry) == []

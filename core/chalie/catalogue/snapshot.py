@@ -44,6 +44,7 @@ class Snapshot:
         self._lock = threading.Lock()
         self._recent: OrderedDict[tuple[str, str], tuple[Descriptor, str, str] | None] = OrderedDict()
         self._rows_recent: OrderedDict[str, DistributionRow | None] = OrderedDict()
+        self._unready: frozenset[str] | None = None
         self.path = path
 
     @classmethod
@@ -228,6 +229,25 @@ class Snapshot:
         dists |= {row[0] for row in servers if names.normal(row[0].removeprefix(names.SERVER)) == normal}
         found = (self.distribution(dist) for dist in sorted(dists))
         return tuple(row for row in found if row is not None)
+
+    def unready_names(self) -> frozenset[str]:
+        """Return the normal form of every name that `unready` knows, read once."""
+        if self._unready is None:
+            from .. import names
+
+            tools = self._rows("SELECT normal, qualified_normal, bare_normal FROM abilities WHERE ready=0")
+            entries = self._rows(
+                "SELECT e.name FROM entries AS e JOIN distributions AS d ON d.name = e.dist"
+                " WHERE e.grp='chalie.abilities' AND d.state <> 'ready'"
+            )
+            servers = self._rows(
+                "SELECT name FROM distributions WHERE state <> 'ready' AND name LIKE 'mcp:%'"
+            )
+            known = {name for row in tools for name in row}
+            known |= {names.normal(row[0]) for row in entries}
+            known |= {names.normal(row[0].removeprefix(names.SERVER)) for row in servers}
+            self._unready = frozenset(known - {""})
+        return self._unready
 
     def counts(self) -> dict[str, int]:
         """Return how many abilities, playbooks, ready and other distributions and problems there are."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final
@@ -75,7 +74,7 @@ def command(
     from ..meta import find_skills, find_tools
 
     with opened(context) as host:
-        channel = lookup.channel(host, channel)
+        channel = lookup.channel(host, channel, policy=True)
         with aside():
             if live:
                 from .mcp_servers import ask_servers
@@ -85,6 +84,7 @@ def command(
             exposed = host.snapshot.exposed
             body = find_skills.body(found) if skills else find_tools.body(found, exposed, host.servers.reach)
             rows = body["skills" if skills else "injected"]
+            switched_off = {entry: lookup.disabled_owner(host, entry) for entry in entries}
             if explain:
                 rows[:] = _explained(host, found, rows, entries, channel, principal, skills=skills)
                 _explain_misses(host, body["not_found"], skills=skills)
@@ -93,6 +93,9 @@ def command(
     else:
         _print(rows, explain=explain, skills=skills)
         _say_misses(body["not_found"], found)
+        for entry, dist in switched_off.items():
+            if dist is not None and not skills:
+                note(f"{entry} belongs to {dist}, which is disabled: chalie enable {dist}")
     return exits.OK if rows else exits.NOTHING
 
 
@@ -120,11 +123,12 @@ def _explained(
 def _how(hit: Hit) -> dict[str, Any]:
     distance = None if hit.distance is None else round(hit.distance, 4)
     found = {"entry": hit.entry, "rung": hit.rung, "distance": distance, "package": hit.item.dist}
-    return found if hit.read_as is None else {**found, "read_as": hit.read_as}
+    more = {"ceiling": hit.ceiling, "read_as": hit.read_as}
+    return found | {key: value for key, value in more.items() if value is not None}
 
 
 def _explain_misses(host: Host, missing: Sequence[dict[str, Any]], *, skills: bool) -> None:
-    """Add to each entry that nothing was near enough to what came nearest, and the distance allowed."""
+    """Add to each entry that nothing was near enough to what came nearest, and what would have been."""
     wanted = [row for row in missing if row["reason"] == "no-match"]
     if not wanted:
         return
@@ -139,12 +143,15 @@ def _explain_misses(host: Host, missing: Sequence[dict[str, Any]], *, skills: bo
         embedder = Embedder.open(model_folder(options.model, points))
     except ChalieError:
         return  # the search itself has said so
-    ceiling = embedder.ceiling if options.ceiling is None else options.ceiling
-    without = Cascade(host.generation, lambda: embedder, nearest=_NEAREST, ceiling=math.inf)
+    ceiling = options.ceiling
+    without = Cascade(host.generation, lambda: embedder, nearest=_NEAREST, ceiling=ceiling, refuse=False)
     for row in wanted:
         hits = without.find([row["entry"]], "playbook" if skills else "ability", lambda _: Sight()).hits
-        row["ceiling"] = round(ceiling, 4)
-        row["nearest"] = [{"name": hit.item.name, "distance": hit.distance} for hit in hits if hit.distance]
+        row["nearest"] = [
+            {"name": hit.item.name, "distance": hit.distance, "ceiling": hit.ceiling}
+            for hit in hits
+            if hit.distance is not None
+        ]
         if hits and hits[0].read_as is not None:
             row["read_as"] = hits[0].read_as
 
@@ -153,7 +160,7 @@ def _print(rows: Sequence[dict[str, Any]], *, explain: bool, skills: bool) -> No
     columns = ["name", "description" if skills else "summary"]
     columns += [key for key in ("not_allowed", "availability", "reason") if any(key in row for row in rows)]
     if explain:
-        columns = ["entry", *columns, "rung", "distance", "package"]
+        columns = ["entry", *columns, "rung", "distance", "ceiling", "package"]
     if rows:
         table(columns, [[row.get(column) for column in columns] for row in rows])
     for entry, read_as in dict.fromkeys((row["entry"], row["read_as"]) for row in rows if "read_as" in row):
@@ -169,8 +176,8 @@ def _say_misses(missing: Sequence[dict[str, Any]], found: Found) -> None:
         if row.get("read_as"):
             note(f"  read as: {row['read_as']}")
         if row.get("nearest"):
-            near = ", ".join(f"{each['name']} at {each['distance']:.2f}" for each in row["nearest"])
-            note(
-                f"  nearest: {near}; the ceiling is {row['ceiling']:.2f}, and lower for an entry that says "
-                "little or sounds like talk"
+            near = ", ".join(
+                f"{each['name']} at {each['distance']:.2f}, where {each['ceiling']:.2f} would do"
+                for each in row["nearest"]
             )
+            note(f"  nearest: {near}")

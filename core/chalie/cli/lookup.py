@@ -24,6 +24,7 @@ __all__ = [
     "absent_tool",
     "channel",
     "disabled",
+    "disabled_owner",
     "foreign_groups",
     "installed_version",
     "known_package",
@@ -114,17 +115,21 @@ def absent_package(host: Host, word: str) -> ChalieError:
     )
 
 
-def absent_tool(host: Host, word: str, *, what: str = "tool") -> ChalieError:
-    """Return what to say of a name that no ready tool has: why, and what a person does next."""
+def disabled_owner(host: Host, word: str) -> str | None:
+    """Return the package, installed and switched off, that is called by that word; None where none is."""
     from ..names import normal, short
 
-    for dist in disabled(host):
-        if normal(word) in (normal(dist), normal(short(dist))):
-            return ChalieError(
-                f"{word} belongs to {dist}, which is disabled",
-                code="unknown-tool",
-                hint=f"chalie enable {dist}",
-            )
+    known = ((dist, (normal(dist), normal(short(dist)))) for dist in disabled(host))
+    return next((dist for dist, called in known if normal(word) in called), None)
+
+
+def absent_tool(host: Host, word: str, *, what: str = "tool") -> ChalieError:
+    """Return what to say of a name that no ready tool has: why, and what a person does next."""
+    dist = disabled_owner(host, word)
+    if dist is not None:
+        return ChalieError(
+            f"{word} belongs to {dist}, which is disabled", code="unknown-tool", hint=f"chalie enable {dist}"
+        )
     for row in host.snapshot.unready(word):
         state = row.reason if row.state == "missing" else f"{row.state}: {row.reason}"
         hint = f"chalie install {row.name}" if row.state == "missing" else "chalie doctor tells the fix"

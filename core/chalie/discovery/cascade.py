@@ -8,6 +8,8 @@ from collections import OrderedDict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Final
 
+from attrs import frozen
+
 from .. import names
 from ..calls import Sight
 from ..catalogue.descriptor import Descriptor
@@ -38,6 +40,9 @@ _TALK: Final = 10
 #: what exact lexical evidence adds to a cosine; tuned on the tuning halves of the public sets, flat between
 #: 0.06 and 0.12.
 _EVIDENCE: Final = 0.08
+#: what a shared word of a name adds to the distance up to which a phrase means that name; of the tuning
+#: halves' small talk a third passes, of phrases made of names nine in ten.
+_WORDS_SHARED: Final = 0.1
 #: an entry in a script the model cannot read is answered by items that carry this share of its words' weight.
 _CARRIED: Final = 0.5
 #: words beyond which an entry is not compared by edit distance: it is a sentence.
@@ -55,7 +60,9 @@ class Cascade:
         embedder: opens the model when the prose rung is first reached; may raise `ConfigError`.
         nearest: how many the prose rung returns at most.
         ceiling: the distance above which nothing is an answer; None takes the model's own, infinity
-        admits all.
+            admits all.
+        refuse: whether what lies beyond the ceiling is left out; else it is returned, with the ceiling it
+            did not keep.
     """
 
     def __init__(
@@ -65,11 +72,12 @@ class Cascade:
         *,
         nearest: int = 5,
         ceiling: float | None = None,
+        refuse: bool = True,
     ) -> None:
         self._snapshot = generation.snapshot
         self._embedder = embedder
         self._nearest = nearest
-        self._ceiling = ceiling
+        self._ceiling, self._refuse = ceiling, refuse
         self._names = Names(generation)
         self._prose = {kind: Prose(generation, kind) for kind in ("ability", "playbook")}
         self._recent: OrderedDict[tuple[Kind, int], Item] = OrderedDict()
@@ -145,6 +153,36 @@ class Cascade:
         return items
 
 
+@frozen
+class _Meaning:
+    """What an entry means to the model, beside what it is compared with.
+
+    Attributes:
+        prose: the index.
+        text: the entry as it was read, misspelt words put right.
+        vector: its unit vector, or zeros.
+        wanted: its terms.
+        ceiling: the distance up to which something answers it.
+        granted: what exact lexical evidence adds to that.
+    """
+
+    prose: Prose
+    text: str
+    vector: np.ndarray
+    wanted: Sequence[str]
+    ceiling: float
+    granted: float
+
+    def ceilings(self, scores: np.ndarray) -> np.ndarray:
+        """Return the distance up to which each of several rows answers, by the evidence for it."""
+        return self.ceiling + self.granted * scores
+
+    def looked_at(self, count: int, among: np.ndarray | None) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Return rows, distances and evidence of the nearest."""
+        rows, distances = self.prose.nearest(self.vector, count, among)
+        return rows, distances, self.prose.evidence.of(self.wanted, rows)
+
+
 class _Search:
     """One entry on its way down the rungs."""
 
@@ -162,6 +200,7 @@ class _Search:
         self._text = plain(entry)
         self._hidden = False
         self._unread = False
+        self._meaning: _Meaning | None = None
         self._read_as: str | None = None
         self._lost: Reason | None = None
 
@@ -170,6 +209,9 @@ class _Search:
         if not any(char.isalnum() for char in self._text):
             return [], Miss(self._entry, "no-match")
         for rung, ask in (("exact", self._exact), ("name", self._name), ("prose", self._by_prose)):
+            if rung == "prose" and not self._hidden and self._unready():
+                # what it names is installed and out of order: something else of that meaning is not meant
+                return [], Miss(self._entry, "unavailable")
             try:
                 answer = ask()
             except (IndexUnreadable, ConfigError) as error:
@@ -188,13 +230,15 @@ class _Search:
             return "hidden"
         if self._lost is not None:
             return self._lost
-        if self._kind == "ability" and self._unready():
-            return "unavailable"
         return "unsupported-language" if self._unread else "no-match"
 
     def _unready(self) -> bool:
+        """Whether the entry is the very name of a tool whose package is not ready."""
+        if self._kind != "ability":
+            return False
         try:
-            return bool(self._cascade._snapshot.unready(self._text))
+            unready = self._cascade._snapshot.unready_names()
+            return bool(unready) and names.normal(self._text) in unready
         except IndexUnreadable:
             return False
 
@@ -235,10 +279,12 @@ class _Search:
         ]
         misfits = {number: name_index.misfit(said, item.spoken) for number, item in admitted}
         admitted.sort(key=lambda pair: (misfits[pair[0]], pair[1].name, pair[1].dist))
-        if len(admitted) > 1 and phrase:
-            # where no name was said whole, the one it means comes first
-            places = self._places()
-            admitted.sort(key=lambda pair: places.get(pair[0], _LOOKED_AT) if misfits[pair[0]][0] else -1)
+        partly = {number for number, _ in admitted if misfits[number][0]} if phrase else set()
+        if partly:
+            # where a name was not said whole, chance may have put its words there: what is meant lies near
+            away = self._near(sorted(partly))
+            admitted = [pair for pair in admitted if pair[0] in away or pair[0] not in partly]
+            admitted.sort(key=lambda pair: away.get(pair[0], -1.0))
         hits = list(self._seen([item for _, item in admitted], "name"))
         letters = None if hits or len(words) > _NAME_WORDS else name_index.comparable(self._text)
         edits = name_index.edits_allowed(letters) if letters else 0
@@ -247,45 +293,57 @@ class _Search:
             hits = list(self._seen(cascade.items(self._kind, near), "name"))
         return hits
 
-    def _places(self) -> dict[int, int]:
-        """Return id -> rank of the nearest by meaning, to order what a phrase's words admit."""
-        cascade = self._cascade
+    def _near(self, numbers: list[int]) -> dict[int, float]:
+        """Return id -> distance of those near enough to the entry; all, where there is no telling."""
         try:
-            prose = cascade._prose[self._kind]
-            rows, _ = prose.nearest(cascade._embedder().embed([self._text])[0], _LOOKED_AT)
-            return {number: place for place, number in enumerate(prose.ids(rows))}
+            meaning = self._understood()
         except (IndexUnreadable, ConfigError):
             # the answer is whole without it; only its order is not
-            return {}
+            meaning = None
+        if meaning is None or self._unread or not meaning.vector.any():
+            return dict.fromkeys(numbers, 0.0)
+        rows, distances = meaning.prose.distances(meaning.vector, numbers)
+        ceilings = meaning.ceilings(meaning.prose.evidence.of(meaning.wanted, rows)) + _WORDS_SHARED
+        known = zip(numbers, distances.tolist(), (distances <= ceilings).tolist(), strict=True)
+        return {number: distance for number, distance, near in known if near}
+
+    def _understood(self) -> _Meaning | None:
+        """Return what the entry means, worked out once; None where nothing can be compared with it."""
+        if self._meaning is None:
+            cascade = self._cascade
+            prose = cascade._prose[self._kind]
+            if not prose.built:
+                # nothing was built for want of a model; where there still is none, this says so
+                cascade._embedder()
+            if not len(prose):
+                return None
+            embedder = cascade._embedder()
+            prose.expect(embedder)
+            self._unread = not embedder.reads(self._text)
+            text = self._text
+            if embedder.spelling is not None and not self._unread:
+                text = embedder.spelling.corrected(text, prose.evidence.carries)
+            vector, wanted = embedder.embed([text])[0], entry_terms(text)
+            ceiling = self._ceiling(prose, embedder, vector, wanted)
+            self._meaning = _Meaning(prose, text, vector, wanted, ceiling, embedder.refusal.evidence)
+        return self._meaning
 
     def _by_prose(self) -> list[Hit]:
-        cascade = self._cascade
-        prose = cascade._prose[self._kind]
-        if not prose.built:
-            # nothing was built for want of a model; where there still is none, this says so
-            cascade._embedder()
-        if not len(prose):
+        meaning = self._understood()
+        if meaning is None:
             return []
-        embedder = cascade._embedder()
-        prose.expect(embedder)
-        self._unread = not embedder.reads(self._text)
-        text = self._text
-        if embedder.spelling is not None and not self._unread:
-            text = embedder.spelling.corrected(text, prose.evidence.carries)
-            self._read_as = text if text != self._text else None
-        vector = embedder.embed([text])[0]
+        prose, text = meaning.prose, meaning.text
+        self._read_as = text if text != self._text else None
         if self._unread and foreign_share(text) > 0.5:
-            return self._carried(prose, vector)
-        if not vector.any():
+            return self._carried(prose)
+        if not meaning.vector.any():
             return []
-        wanted = entry_terms(text)
-        ceiling = self._ceiling(prose, embedder, vector, wanted)
         among = None if self._allowed is None else prose.rows(self._allowed)
-        hits = self._within(prose, vector, wanted, ceiling, embedder.refusal.evidence, among)
+        hits = self._within(meaning, among)
         if not hits and among is not None and not self._hidden:
             # whether there would be an answer somewhere else
-            _, near, scores = self._looked_at(prose, vector, wanted, _LOOKED_AT, None)
-            self._hidden = bool((near - embedder.refusal.evidence * scores <= ceiling).any())
+            _, distances, scores = meaning.looked_at(_LOOKED_AT, None)
+            self._hidden = bool((distances <= meaning.ceilings(scores)).any())
         return hits
 
     def _ceiling(self, prose: Prose, embedder: Embedder, vector: np.ndarray, wanted: Sequence[str]) -> float:
@@ -303,54 +361,40 @@ class _Search:
         ceiling -= refusal.crowd * math.log(max(len(prose), _FEW) / _CROWD)
         return ceiling if self._cascade._ceiling is not None else min(ceiling, refusal.farthest)
 
-    def _within(
-        self,
-        prose: Prose,
-        vector: np.ndarray,
-        wanted: Sequence[str],
-        ceiling: float,
-        granted: float,
-        among: np.ndarray | None,
-    ) -> list[Hit]:
+    def _within(self, meaning: _Meaning, among: np.ndarray | None) -> list[Hit]:
         asked = _LOOKED_AT
         while True:
-            rows, distances, scores = self._looked_at(prose, vector, wanted, asked, among)
+            rows, distances, scores = meaning.looked_at(asked, among)
             order = (distances - _EVIDENCE * scores).argsort(kind="stable")
-            near = distances - granted * scores <= ceiling
+            ceilings = meaning.ceilings(scores)
+            near = distances <= ceilings
             if self._unread:
                 # where half the words mean nothing to the model, one of them has to be there
                 near &= scores > 0
-            order = order[near[order]]
-            hits = self._best(prose, rows[order], distances[order])
+            if self._cascade._refuse:
+                order = order[near[order]]
+            hits = self._best(meaning.prose, rows[order], distances[order], ceilings[order])
             # where what was nearest is hidden here, look further, until enough is seen or everything was
             if len(hits) >= self._cascade._nearest or len(rows) < asked or len(order) < len(rows):
                 return hits
             asked *= 4
 
-    @staticmethod
-    def _looked_at(
-        prose: Prose, vector: np.ndarray, wanted: Sequence[str], count: int, among: np.ndarray | None
-    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Return rows, distances and evidence of the nearest."""
-        rows, distances = prose.nearest(vector, count, among)
-        return rows, distances, prose.evidence.of(wanted, rows)
-
-    def _best(self, prose: Prose, rows: np.ndarray, distances: np.ndarray) -> list[Hit]:
+    def _best(self, prose: Prose, rows: np.ndarray, distances: np.ndarray, ceilings: np.ndarray) -> list[Hit]:
         hits: list[Hit] = []
         most = self._cascade._nearest
-        numbers, away = prose.ids(rows), distances.tolist()
+        numbers, away, allowed = prose.ids(rows), distances.tolist(), ceilings.tolist()
         for start in range(0, len(numbers), most):
             # reading items is the dearest part of a search: a page at once, and none that nobody needs
             if len(hits) == most:
                 break
             page = slice(start, start + most)
             items = self._cascade.found(self._kind, numbers[page], prose.few)
-            for item, distance in zip(items, away[page], strict=True):
+            for item, distance, ceiling in zip(items, away[page], allowed[page], strict=True):
                 if item is not None and len(hits) < most:
-                    hits.extend(self._seen((item,), "prose", round(distance, 4)))
+                    hits.extend(self._seen((item,), "prose", round(distance, 4), round(ceiling, 4)))
         return hits
 
-    def _carried(self, prose: Prose, vector: np.ndarray) -> list[Hit]:
+    def _carried(self, prose: Prose) -> list[Hit]:
         rows, shares = prose.evidence.carrying(entry_terms(self._text))
         hits: list[Hit] = []
         for number, share in zip(prose.ids(rows), shares.tolist(), strict=True):
@@ -359,10 +403,12 @@ class _Search:
             hits.extend(self._seen(self._cascade.items(self._kind, [number]), "prose"))
         return hits
 
-    def _seen(self, items: Iterable[Item], rung: Rung, distance: float | None = None) -> Iterator[Hit]:
+    def _seen(
+        self, items: Iterable[Item], rung: Rung, distance: float | None = None, ceiling: float | None = None
+    ) -> Iterator[Hit]:
         for item in items:
             sight = self._sight(item)
             if sight.hidden:
                 self._hidden = True
                 continue
-            yield Hit(item, self._entry, rung, distance, sight.not_allowed, self._read_as)
+            yield Hit(item, self._entry, rung, distance, sight.not_allowed, ceiling, self._read_as)

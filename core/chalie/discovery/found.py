@@ -25,6 +25,7 @@ class Hit:
         rung: the rung that found it.
         distance: 1 - cosine of entry and item (0 to 2); None on the rungs that measure no distance.
         not_allowed: the line that would allow it, where it may be found but not called from here.
+        ceiling: the distance up to which this item answers this entry; None where none is measured.
         read_as: the entry with its misspelt words put right, where it was found by that.
     """
 
@@ -33,6 +34,7 @@ class Hit:
     rung: Rung
     distance: float | None = None
     not_allowed: str | None = None
+    ceiling: float | None = None
     read_as: str | None = None
 
 

@@ -95,6 +95,11 @@ class Nearest:
             rows, cosines = self._widening(proposing, vector, count, among)
         return rows, 1.0 - cosines
 
+    def distances(self, vector: np.ndarray, rows: np.ndarray) -> np.ndarray:
+        """Return the cosine distance of each of `rows`, float32."""
+        result: np.ndarray = 1.0 - _products(_floats(self._rows.take(rows, axis=0)), vector)
+        return result
+
     def _compared(self, rows: np.ndarray, vector: np.ndarray, count: int) -> tuple[np.ndarray, np.ndarray]:
         """Return the nearest of the rows proposed, and their cosines."""
         cosines = _floats(self._rows.take(rows, axis=0)) @ vector

@@ -235,13 +235,17 @@ class Prose:
         found: list[int] = self._open().ids[rows].tolist()
         return found
 
+    def distances(self, vector: np.ndarray, ids: Sequence[int]) -> tuple[np.ndarray, np.ndarray]:
+        """Return the rows of some of the catalogue ids that the index has, and their cosine distances."""
+        opened = self._open()
+        rows = opened.rows_of_few(ids)
+        return rows, opened.distances(vector, rows)
+
     def few(self, ids: Sequence[int]) -> dict[int, Descriptor | Playbook]:
         """Return the abilities or playbooks of a few of the catalogue ids that the index has."""
-        import numpy as np
-
         opened, read = self._open(), _READ[self._kind]
-        rows = opened.ids.searchsorted(np.array(ids, opened.ids.dtype))
-        return {number: read(text) for number, text in zip(ids, opened.cards.texts(rows), strict=True)}
+        texts = opened.cards.texts(opened.rows_of_few(ids))
+        return {number: read(text) for number, text in zip(ids, texts, strict=True)}
 
     @property
     def evidence(self) -> evidence.Evidence:
@@ -296,8 +300,16 @@ class _Opened:
         self.chat = chat
         self.evidence = evidence.Evidence(values, len(self.ids))
         self.cards = cards.Cards(values, len(self.ids))
-        self.nearest = nearest.Nearest(values, file).nearest
+        near = nearest.Nearest(values, file)
+        self.nearest, self.distances = near.nearest, near.distances
         self._ids_rows: tuple[np.ndarray, np.ndarray] | None = None
+
+    def rows_of_few(self, ids: Sequence[int]) -> np.ndarray:
+        """Return the row of each of a few ids, in their order."""
+        import numpy as np
+
+        rows: np.ndarray = self.ids.searchsorted(np.array(ids, self.ids.dtype))
+        return rows
 
     def rows_of(self, ids: np.ndarray) -> np.ndarray:
         kept = self._ids_rows
