@@ -2,17 +2,19 @@ from __future__ import annotations
 
 import json
 import shutil
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
 import pytest
 from chalie.catalogue.vectors import VectorStore
 from chalie.discovery import nearest, prose_index
+from chalie.discovery.cascade import Cascade
 from chalie.discovery.embedding import Embedder
 from chalie.discovery.prose_index import Prose, ProseIndex
 from chalie.errors import IndexUnreadable
 
-from .conftest import Publish, ability, playbook
+from .conftest import Publish, ability, everything, playbook
 
 WEATHER = ability(
     "weather", "Current weather and forecast for a city.", examples=["will it rain", "is it sunny"]
@@ -122,6 +124,47 @@ def test_a_damaged_file_is_said_before_it_is_read(published: Publish, name: str,
     with pytest.raises(IndexUnreadable):
         len(Prose(generation, "ability"))
     assert generation.damaged
+
+
+CHANGES: dict[str, Callable[[np.ndarray], np.ndarray]] = {
+    "shorter": lambda array: array[:-1],
+    "of another type": lambda array: array.astype(np.float64),
+    "of noughts": np.zeros_like,
+    "of the highest": lambda array: np.full_like(
+        array, np.iinfo(array.dtype).max if array.dtype.kind in "iu" else np.finfo(array.dtype).max
+    ),
+    "of other dimensions": lambda array: array.reshape(-1, 1) if array.ndim == 1 else array.ravel(),
+}
+
+
+@pytest.mark.parametrize("change", CHANGES.values(), ids=CHANGES)
+@pytest.mark.parametrize("rows", [(99, 99), (10, 99), (10, 10)], ids=["exact", "scan", "graph"])
+def test_arrays_that_are_not_what_was_written_are_a_damaged_index_and_no_crash(
+    published: Publish,
+    embedder: Embedder,
+    monkeypatch: pytest.MonkeyPatch,
+    rows: tuple[int, int],
+    change: Callable[[np.ndarray], np.ndarray],
+) -> None:
+    monkeypatch.setattr(nearest, "EXACT_ROWS", rows[0])
+    monkeypatch.setattr(nearest, "SCANNED_ROWS", rows[1])
+    generation = published(
+        [WEATHER, *(ability(f"tool_{n}", f"Send mail {n} to friends.") for n in range(30))]
+    )
+    read = prose_index.tensors
+    for name in dict(read(generation.path / "prose" / "ability.vectors")):
+
+        def changed(path: Path, name: str = name) -> object:
+            arrays = dict(read(path))
+            if name in arrays and path.name == "ability.vectors":
+                arrays[name] = np.ascontiguousarray(change(arrays[name]))
+            return arrays
+
+        monkeypatch.setattr(prose_index, "tensors", changed)
+        found = Cascade(generation, lambda: embedder).find(
+            ["is it going to rain in the town tomorrow", "the mail of a friend"], "ability", everything
+        )
+        assert found.hits or found.misses
 
 
 def test_above_the_crossover_a_graph_gives_the_same_neighbours(

@@ -37,6 +37,22 @@ _READ: Final[Mapping[Kind, Callable[[str], Descriptor | Playbook]]] = {
 #: what an ability is weighs as much as so many of its examples; flat from 1 to 2 on the tuning halves.
 _DESCRIBED: Final = 1.5
 _BATCH: Final = 256
+#: the type and the dimensions of each array that an index may hold.
+_ARRAYS: Final[Mapping[str, tuple[str, int]]] = {
+    "vectors": ("f2", 2),
+    "ids": ("u4", 1),
+    "cards": ("u1", 1),
+    "card_places": ("i8", 1),
+    "offsets": ("u4", 1),
+    "carried": ("u4", 1),
+    "scores": ("f2", 1),
+    "terms": ("u4", 1),
+    "idf": ("f4", 1),
+    "centre": ("f4", 1),
+    "axes": ("f4", 2),
+    "reduced": ("i1", 2),
+    "nodes": ("u4", 1),
+}
 
 
 def phrases(item: Descriptor | Playbook) -> list[str]:
@@ -244,8 +260,14 @@ class Prose:
     def few(self, ids: Sequence[int]) -> dict[int, Descriptor | Playbook]:
         """Return the abilities or playbooks of a few of the catalogue ids that the index has."""
         opened, read = self._open(), _READ[self._kind]
-        texts = opened.cards.texts(opened.rows_of_few(ids))
-        return {number: read(text) for number, text in zip(ids, texts, strict=True)}
+        try:
+            texts = opened.cards.texts(opened.rows_of_few(ids))
+            return {number: read(text) for number, text in zip(ids, texts, strict=True)}
+        except (AttributeError, KeyError, TypeError, ValueError) as error:
+            raise IndexUnreadable(
+                f"the prose index holds a tool that cannot be read ({error!r})",
+                hint="run `chalie index` to rebuild it",
+            ) from error
 
     @property
     def evidence(self) -> evidence.Evidence:
@@ -294,7 +316,12 @@ class _Opened:
     def __init__(
         self, values: Mapping[str, np.ndarray], chat: np.ndarray, file: Path, dims: int, model: str
     ) -> None:
+        for name, array in values.items():
+            if (array.dtype.str[1:], array.ndim) != _ARRAYS.get(name, (array.dtype.str[1:], array.ndim)):
+                raise ValueError(f"{name} is of another kind")
         self.ids, self.model = values["ids"], model
+        if not bool((self.ids[1:] > self.ids[:-1]).all()):
+            raise ValueError("the ids do not ascend")
         if values["vectors"].shape != (len(self.ids), dims) or chat.ndim != 2 or chat.shape[1] != dims:
             raise ValueError("vectors and ids differ in number")
         self.chat = chat
