@@ -137,6 +137,7 @@ CHANGES: dict[str, Callable[[np.ndarray], np.ndarray]] = {
 }
 
 
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
 @pytest.mark.parametrize("change", CHANGES.values(), ids=CHANGES)
 @pytest.mark.parametrize("rows", [(99, 99), (10, 99), (10, 10)], ids=["exact", "scan", "graph"])
 def test_arrays_that_are_not_what_was_written_are_a_damaged_index_and_no_crash(
