@@ -39,6 +39,7 @@ class Spelling:
     def __init__(self, vocabulary: Collection[str], lexicon: Lexicon) -> None:
         self._vocabulary, self._lexicon = frozenset(vocabulary), lexicon
         self._likely = lru_cache(maxsize=_CACHED)(self._near)
+        self._rarer = lru_cache(maxsize=_CACHED)(self._apart)
 
     def corrected(self, text: str, carried: Callable[[str], bool]) -> str:
         """Return `text` with its misspelt words put right; most texts come back as they are.
@@ -69,19 +70,26 @@ class Spelling:
         return word not in self._vocabulary and not self._lexicon.listed(term) and not carried(term)
 
     def _meant(self, word: str, carried: Callable[[str], bool]) -> str:
-        likely = self._likely(word)
-        about = (near for near in likely if carried(stem(near)))
-        return next(about, likely[0] if likely else word)
+        found: list[str] = []
+        for likely in (self._likely, self._rarer):
+            found += likely(word)
+            about = next((near for near in found if carried(stem(near))), None)
+            if about is not None:
+                return about
+        return found[0] if found else word
 
     def _near(self, word: str) -> tuple[str, ...]:
-        """Return the known words one edit away, the likeliest first."""
-        knows, weight, vocabulary = self._lexicon.knows, self._lexicon.weight, self._vocabulary
+        """Return the common words of the vocabulary that are one edit away, the likeliest first."""
         # letters out of order, and one where two are or two where one is, say which letters were meant;
         # a letter left out is likelier than another one written
-        slips, fuller = set(_slips(word)), set(_fuller(word))
-        groups = [slips & vocabulary, fuller & vocabulary, set(_edited(word)) & vocabulary]
-        # a tokenizer's vocabulary lacks many a word; of others no more than the stem is known
-        groups += [slips - vocabulary, fuller - vocabulary]
+        return self._known(*(self._vocabulary.intersection(edit(word)) for edit in _EDITS))
+
+    def _apart(self, word: str) -> tuple[str, ...]:
+        """Return what is no word of the vocabulary, which lacks many, but has a known stem, as above."""
+        return self._known(*(set(edit(word)) - self._vocabulary for edit in (_slips, _fuller)))
+
+    def _known(self, *groups: Collection[str]) -> tuple[str, ...]:
+        knows, weight = self._lexicon.knows, self._lexicon.weight
         found: dict[str, None] = {}
         for some in groups:
             likely = [near for near in some if knows(stem(near))]
@@ -111,3 +119,6 @@ def _edited(word: str) -> Iterator[str]:
         before, after = word[:place], word[place + 1 :]
         yield before + after
         yield from (before + letter + after for letter in string.ascii_lowercase)
+
+
+_EDITS: Final = (_slips, _fuller, _edited)
