@@ -9,6 +9,7 @@ import re
 import string
 from collections.abc import Callable, Collection, Iterator
 from functools import lru_cache
+from itertools import filterfalse
 from typing import Final
 
 from .lexicon import Lexicon
@@ -37,7 +38,7 @@ class Spelling:
     """
 
     def __init__(self, vocabulary: Collection[str], lexicon: Lexicon) -> None:
-        self._vocabulary, self._lexicon = frozenset(vocabulary), lexicon
+        self._vocabulary, self._lexicon = vocabulary, lexicon
         self._likely = lru_cache(maxsize=_CACHED)(self._near)
         self._rarer = lru_cache(maxsize=_CACHED)(self._apart)
 
@@ -82,11 +83,13 @@ class Spelling:
         """Return the common words of the vocabulary that are one edit away, the likeliest first."""
         # letters out of order, and one where two are or two where one is, say which letters were meant;
         # a letter left out is likelier than another one written
-        return self._known(*(self._vocabulary.intersection(edit(word)) for edit in _EDITS))
+        inside = self._vocabulary.__contains__
+        return self._known(*(set(filter(inside, edit(word))) for edit in _EDITS))
 
     def _apart(self, word: str) -> tuple[str, ...]:
         """Return what is no word of the vocabulary, which lacks many, but has a known stem, as above."""
-        return self._known(*(set(edit(word)) - self._vocabulary for edit in (_slips, _fuller)))
+        inside = self._vocabulary.__contains__
+        return self._known(*(set(filterfalse(inside, edit(word))) for edit in (_slips, _fuller)))
 
     def _known(self, *groups: Collection[str]) -> tuple[str, ...]:
         knows, weight = self._lexicon.knows, self._lexicon.weight
