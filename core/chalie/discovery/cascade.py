@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import math
 import threading
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Final
-
-from attrs import frozen
 
 from .. import names
 from ..calls import Sight
@@ -17,6 +14,7 @@ from ..errors import ConfigError, IndexUnreadable
 from . import name_index
 from .evidence import entry_terms
 from .found import Found, Hit, Item, Miss, Reason, Rung
+from .meaning import Meaning
 from .name_index import Kind, Names
 from .prose_index import Prose
 from .words import TEXT_LIMIT, foreign_share, plain
@@ -32,11 +30,6 @@ __all__ = ["Cascade", "Found", "Hit", "Item", "Miss", "Reason", "Rung"]
 
 #: the nearest that get a second look; 50 answer one question more of all that the tuning sets ask.
 _LOOKED_AT: Final = 32
-#: items at which a model's ceiling holds as it stands, and the fewest for which it is made higher.
-_CROWD: Final = 100
-_FEW: Final = 2
-#: the sentences of small talk that an entry is compared with: one alone may share a word by chance.
-_TALK: Final = 10
 #: what exact lexical evidence adds to a cosine; tuned on the tuning halves of the public sets, flat between
 #: 0.06 and 0.12.
 _EVIDENCE: Final = 0.08
@@ -153,36 +146,6 @@ class Cascade:
         return items
 
 
-@frozen
-class _Meaning:
-    """What an entry means to the model, beside what it is compared with.
-
-    Attributes:
-        prose: the index.
-        text: the entry as it was read, misspelt words put right.
-        vector: its unit vector, or zeros.
-        wanted: its terms.
-        ceiling: the distance up to which something answers it.
-        granted: what exact lexical evidence adds to that.
-    """
-
-    prose: Prose
-    text: str
-    vector: np.ndarray
-    wanted: Sequence[str]
-    ceiling: float
-    granted: float
-
-    def ceilings(self, scores: np.ndarray) -> np.ndarray:
-        """Return the distance up to which each of several rows answers, by the evidence for it."""
-        return self.ceiling + self.granted * scores
-
-    def looked_at(self, count: int, among: np.ndarray | None) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Return rows, distances and evidence of the nearest."""
-        rows, distances = self.prose.nearest(self.vector, count, among)
-        return rows, distances, self.prose.evidence.of(self.wanted, rows)
-
-
 class _Search:
     """One entry on its way down the rungs."""
 
@@ -199,8 +162,7 @@ class _Search:
         self._degraded, self._allowed = degraded, allowed
         self._text = plain(entry)
         self._hidden = False
-        self._unread = False
-        self._meaning: _Meaning | None = None
+        self._meaning: Meaning | None = None
         self._read_as: str | None = None
         self._lost: Reason | None = None
 
@@ -230,7 +192,8 @@ class _Search:
             return "hidden"
         if self._lost is not None:
             return self._lost
-        return "unsupported-language" if self._unread else "no-match"
+        strange = self._meaning is not None and self._meaning.unread
+        return "unsupported-language" if strange else "no-match"
 
     def _unready(self) -> bool:
         """Whether the entry is the very name of a tool whose package is not ready."""
@@ -300,14 +263,14 @@ class _Search:
         except (IndexUnreadable, ConfigError):
             # the answer is whole without it; only its order is not
             meaning = None
-        if meaning is None or self._unread or not meaning.vector.any():
+        if meaning is None or meaning.unread or not meaning.vector.any():
             return dict.fromkeys(numbers, 0.0)
         rows, distances = meaning.prose.distances(meaning.vector, numbers)
         ceilings = meaning.ceilings(meaning.prose.evidence.of(meaning.wanted, rows)) + _WORDS_SHARED
         known = zip(numbers, distances.tolist(), (distances <= ceilings).tolist(), strict=True)
         return {number: distance for number, distance, near in known if near}
 
-    def _understood(self) -> _Meaning | None:
+    def _understood(self) -> Meaning | None:
         """Return what the entry means, worked out once; None where nothing can be compared with it."""
         if self._meaning is None:
             cascade = self._cascade
@@ -319,13 +282,7 @@ class _Search:
                 return None
             embedder = cascade._embedder()
             prose.expect(embedder)
-            self._unread = not embedder.reads(self._text)
-            text = self._text
-            if embedder.spelling is not None and not self._unread:
-                text = embedder.spelling.corrected(text, prose.evidence.carries)
-            vector, wanted = embedder.embed([text])[0], entry_terms(text)
-            ceiling = self._ceiling(prose, embedder, vector, wanted)
-            self._meaning = _Meaning(prose, text, vector, wanted, ceiling, embedder.refusal.evidence)
+            self._meaning = Meaning.of(self._text, prose, embedder, cascade._ceiling)
         return self._meaning
 
     def _by_prose(self) -> list[Hit]:
@@ -334,7 +291,7 @@ class _Search:
             return []
         prose, text = meaning.prose, meaning.text
         self._read_as = text if text != self._text else None
-        if self._unread and foreign_share(text) > 0.5:
+        if meaning.unread and foreign_share(text) > 0.5:
             return self._carried(prose)
         if not meaning.vector.any():
             return []
@@ -346,29 +303,14 @@ class _Search:
             self._hidden = bool((distances <= meaning.ceilings(scores)).any())
         return hits
 
-    def _ceiling(self, prose: Prose, embedder: Embedder, vector: np.ndarray, wanted: Sequence[str]) -> float:
-        """Return the distance up to which something is an answer to this entry."""
-        ceiling = embedder.ceiling if self._cascade._ceiling is None else self._cascade._ceiling
-        refusal = embedder.refusal
-        if refusal.content:
-            weight = sum(map(embedder.lexicon.weight, wanted))
-            ceiling -= refusal.content * max(0.0, math.log((1.0 + refusal.enough) / (1.0 + weight)))
-        if refusal.chat and len(prose.chat):
-            alike = prose.chat @ vector
-            most = min(_TALK, len(alike))
-            alike.partition(len(alike) - most)
-            ceiling -= refusal.chat * max(0.0, float(alike[-most:].sum()) / most)
-        ceiling -= refusal.crowd * math.log(max(len(prose), _FEW) / _CROWD)
-        return ceiling if self._cascade._ceiling is not None else min(ceiling, refusal.farthest)
-
-    def _within(self, meaning: _Meaning, among: np.ndarray | None) -> list[Hit]:
+    def _within(self, meaning: Meaning, among: np.ndarray | None) -> list[Hit]:
         asked = _LOOKED_AT
         while True:
             rows, distances, scores = meaning.looked_at(asked, among)
             order = (distances - _EVIDENCE * scores).argsort(kind="stable")
             ceilings = meaning.ceilings(scores)
             near = distances <= ceilings
-            if self._unread:
+            if meaning.unread:
                 # where half the words mean nothing to the model, one of them has to be there
                 near &= scores > 0
             if self._cascade._refuse:
