@@ -159,6 +159,15 @@ def test_a_damaged_index_is_not_taken_over_but_built_again(tmp_path: Path) -> No
     assert second.verified("names/list").read_text() == "a"
 
 
+def test_anew_takes_no_index_over_and_embeds_nothing_twice(tmp_path: Path) -> None:
+    index = Index()
+    generations = Generations(tmp_path)
+    with build_lock(tmp_path):
+        first = publish(generations, contents("a"), [index])
+        publish(generations, contents("a"), [index], previous=first, anew=True)
+    assert index.built == [["a"], ["a"]] and index.embedded == [["a"], []]
+
+
 def test_another_fingerprint_builds_the_index_again(tmp_path: Path) -> None:
     generations = Generations(tmp_path)
     index = Index(version="2")

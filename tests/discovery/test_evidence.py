@@ -70,3 +70,11 @@ def test_a_schema_that_is_none_gives_no_words() -> None:
         {"properties": {"x": {"description": 5}}},
     ):
         assert evidence.item_terms(evolve(ability("a"), parameters=parameters))
+
+
+def test_weights_that_no_count_gives_are_no_evidence_and_no_crash() -> None:
+    arrays = evidence.postings([{"rain": 1.0}, {"sun": 1.0}])
+    arrays["idf"] = -arrays["idf"]
+    some = Evidence(arrays, 2)
+    assert some.of(["rain"], np.arange(2)).tolist() == [0.0, 0.0]
+    assert len(some.carrying(["rain"])[0]) == 0

@@ -99,6 +99,30 @@ def test_a_graph_that_cannot_be_loaded_is_made_anew(tmp_path: Path) -> None:
     assert len(Graph(tmp_path / "b", again, DIMS)._rows) == 200
 
 
+@pytest.mark.parametrize(
+    ("name", "change"),
+    [
+        ("nodes", lambda a: a + 1_000),
+        ("nodes", np.zeros_like),
+        ("nodes", lambda a: a[:-1]),
+        ("nodes", lambda a: a.reshape(-1, 1)),
+        ("axes", lambda a: a[:, :-1]),
+        ("axes", lambda a: a.astype(np.int8)),
+        ("vectors", lambda a: a[:-1]),
+        ("vectors", lambda a: a.ravel()),
+    ],
+)
+def test_a_graph_whose_arrays_are_not_its_is_not_grown(
+    tmp_path: Path, name: str, change: Callable[[np.ndarray], np.ndarray]
+) -> None:
+    rows = vectors(np.random.default_rng(9), 300)
+    before = made(tmp_path / "a", rows)
+    wrong = Before(before.path, {**before.arrays, name: change(before.arrays[name])})
+    arrays = graph.write(tmp_path / "b", rows, wrong)
+    some = Graph(tmp_path / "b", arrays, DIMS)
+    assert recall(rows, lambda vector: some.near(vector, 50), rows[:50]) >= 0.98
+
+
 def test_nodes_that_are_not_the_graphs_are_refused(tmp_path: Path) -> None:
     rows = vectors(np.random.default_rng(6), 30)
     arrays = graph.write(tmp_path / "a", rows, None)

@@ -5,7 +5,7 @@ from pathlib import Path
 import numkong
 import numpy as np
 import pytest
-from chalie.discovery import nearest, scan
+from chalie.discovery import nearest, reduction, scan
 from chalie.discovery.nearest import Nearest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -39,6 +39,31 @@ def test_a_scan_of_reduced_vectors_gives_the_neighbours_that_whole_ones_have() -
         assert np.allclose(distances, 1.0 - cosines[found], atol=1e-6)
         assert (np.diff(distances) >= 0).all()
     assert right >= 0.98 * 1_000
+
+
+def test_a_catalogue_made_of_few_templates_keeps_its_neighbours(monkeypatch: pytest.MonkeyPatch) -> None:
+    chance = np.random.default_rng(12)
+    # three heaps far apart, told apart within by little: the first axes hold what eight bits must not cut off
+    heaps = np.linalg.qr(chance.normal(size=(384, 3)))[0].T
+    # along its heap a row lies more or less far out, so that what is cut off is what tells rows apart
+    rows = heaps[chance.integers(3, size=4_000)] * chance.uniform(0.6, 1.4, (4_000, 1))
+    ways = np.linalg.qr(chance.normal(size=(384, 100)))[0].T
+    rows = rows + 0.05 * chance.normal(size=(4_000, 100)) @ ways
+    rows = (rows / np.linalg.norm(rows, axis=1, keepdims=True)).astype(np.float16)
+    asked = rows[:100].astype(np.float32)
+
+    def recall() -> float:
+        some, right = Nearest(arrays_of(rows), NOWHERE), 0
+        for vector in asked:
+            cosines = rows.astype(np.float32) @ vector
+            right += len(
+                {*some.nearest(vector, 32, None)[0][:10].tolist()} & {*(-cosines).argsort()[:10].tolist()}
+            )
+        return right / 1_000
+
+    whole = recall()
+    monkeypatch.setattr(reduction, "_REACH", 1 / 6)
+    assert whole > recall() and whole >= 0.95
 
 
 def test_a_scan_asked_for_everything_leaves_nothing_out() -> None:

@@ -126,6 +126,25 @@ def test_a_damaged_file_is_said_before_it_is_read(published: Publish, name: str,
     assert generation.damaged
 
 
+def test_an_index_of_another_format_is_damaged_so_that_it_is_built_again(
+    published: Publish, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    generation = published([WEATHER])
+    # as where the host's code is changed in place, with nothing installed
+    monkeypatch.setattr(prose_index, "_FORMAT", 10_000)
+    with pytest.raises(IndexUnreadable, match="format"):
+        len(Prose(generation, "ability"))
+    assert generation.damaged
+    assert len(Prose(published([WEATHER], previous=generation), "ability")) == 1
+
+
+def test_a_tool_that_only_the_catalogue_has_is_a_damaged_index(published: Publish) -> None:
+    prose = Prose(published([WEATHER, MAIL]), "ability")
+    for ids in ([99], [1, 99], [0]):
+        with pytest.raises(IndexUnreadable, match="lacks a tool"):
+            prose.few(ids)
+
+
 CHANGES: dict[str, Callable[[np.ndarray], np.ndarray]] = {
     "shorter": lambda array: array[:-1],
     "of another type": lambda array: array.astype(np.float64),

@@ -67,6 +67,7 @@ class Building:
         self._options = options
         self._progress = progress
         self._disabled = frozenset(name for name, given in config.packages.items() if given.disabled)
+        self._anew = False
         self._previous: Generation | None = None
         self._known: Snapshot | None = None
         self._servers = servers.Servers()
@@ -79,6 +80,7 @@ class Building:
             before, now = (json.loads(text or "{}") for text in (self._known.meta("options"), self._options))
             # Another version of the host may check and keep facts differently.
             rebuild = rebuild or before.get("chalie") != now.get("chalie")
+        self._anew = rebuild
         self._servers = servers.read(self._config.home, self._known, rebuild=rebuild)
         seen, changes = self._settled(full, rebuild, quiet_s)
         outcomes: dict[str, assembly.Outcome] = {}
@@ -176,11 +178,17 @@ class Building:
             "contents": assembly.digest(contents),
         }
         previous = self._previous
-        if previous is not None and self._unchanged(previous, builders, meta):
+        if previous is not None and not self._anew and self._unchanged(previous, builders, meta):
             return previous
         borrow = () if previous is not None else tuple(self._neighbours())
         self._previous = publish(
-            self._generations, contents, builders, meta=meta, previous=previous, borrow=borrow
+            self._generations,
+            contents,
+            builders,
+            meta=meta,
+            previous=previous,
+            borrow=borrow,
+            anew=self._anew,
         )
         return self._previous
 

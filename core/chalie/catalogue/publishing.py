@@ -73,6 +73,7 @@ def publish(
     meta: Mapping[str, str] | None = None,
     previous: Generation | None = None,
     borrow: Sequence[Path] = (),
+    anew: bool = False,
 ) -> Generation:
     """Build a generation aside, make it the current one and open it. The caller holds `build_lock`.
 
@@ -85,6 +86,7 @@ def publish(
         previous: the generation this one follows; its indexes are taken over where they would come out the
             same, its vectors where they are asked for.
         borrow: further catalogues whose vectors may be used.
+        anew: whether no index is taken over, nor anything of one but vectors.
     """
     root = generations.root
     name = f"{time.strftime('%Y%m%dT%H%M%S', time.gmtime())}-{secrets.token_hex(3)}"
@@ -94,7 +96,7 @@ def publish(
         content = tables.write(folder / tables.FILE, contents, meta or {})
         own = [previous.path / tables.FILE] if previous is not None else []
         vectors = VectorStore([*own, *borrow])
-        fingerprints = _write_indexes(folder, content, builders, previous, vectors)
+        fingerprints = _write_indexes(folder, content, builders, None if anew else previous, vectors)
         vectors.save(folder / tables.FILE)
         with contextlib.closing(Snapshot.open(folder)) as snapshot:
             counts = snapshot.counts()

@@ -265,7 +265,10 @@ class _Search:
             meaning = None
         if meaning is None or meaning.unread or not meaning.vector.any():
             return dict.fromkeys(numbers, 0.0)
-        rows, distances = meaning.prose.distances(meaning.vector, numbers)
+        try:
+            rows, distances = meaning.prose.distances(meaning.vector, numbers)
+        except IndexUnreadable:
+            return dict.fromkeys(numbers, 0.0)
         ceilings = meaning.ceilings(meaning.prose.evidence.of(meaning.wanted, rows)) + _WORDS_SHARED
         known = zip(numbers, distances.tolist(), (distances <= ceilings).tolist(), strict=True)
         return {number: distance for number, distance, near in known if near}

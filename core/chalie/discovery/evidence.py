@@ -144,7 +144,7 @@ class Evidence:
         import numpy as np
 
         worth, weight = self._asked(wanted)
-        if not weight or not len(rows):
+        if weight <= 0.0 or not len(rows):
             return np.zeros(len(rows), np.float32)
         sizes = self._sizes.take(rows)
         begins = sizes.cumsum() - sizes
@@ -165,7 +165,7 @@ class Evidence:
         import numpy as np
 
         worth, weight = self._asked(wanted)
-        if not weight or not len(self._sizes):
+        if weight <= 0.0 or not len(self._sizes):
             return np.zeros(0, np.int64), np.zeros(0, np.float32)
         shares = np.add.reduceat(worth.take(self._carried), self._offsets[:-1]) / weight
         rows = np.flatnonzero(shares)

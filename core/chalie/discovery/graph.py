@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from attrs import frozen
 
+from ..errors import IndexUnreadable
 from .reduction import Axes, proposed
 
 if TYPE_CHECKING:
@@ -84,17 +85,17 @@ def _grown(rows: np.ndarray, before: Before, best: Axes) -> tuple[Any, np.ndarra
     known: dict[bytes, list[int]] = {}
     try:
         axes = Axes.stored(before.arrays, rows.shape[1])
-        nodes_before, rows_before = before.arrays["nodes"].tolist(), before.arrays["vectors"]
-    except (KeyError, ValueError):
-        return None
-    for node, row in zip(nodes_before, rows_before, strict=True):
-        known.setdefault(_mark(row), []).append(node)
-    nodes = np.array([node.pop() if (node := known.get(_mark(row))) else -1 for row in rows], np.int64)
-    index = _made(axes)
-    try:
+        nodes_before, rows_before = before.arrays["nodes"], before.arrays["vectors"]
+        for node, row in zip(nodes_before.tolist(), rows_before, strict=True):
+            known.setdefault(_mark(row), []).append(node)
+        nodes = np.array([node.pop() if (node := known.get(_mark(row))) else -1 for row in rows], np.int64)
+        index = _made(axes)
         # not viewed: it is going to be written to
         index.load(str(before.path))
-    except Exception:  # the library raises RuntimeError and its own: another version may have written it
+        fits = index.ndim == axes.columns and len(np.unique(nodes_before)) == len(nodes_before)
+        if not fits or nodes.shape != (len(rows),) or int(nodes.max(initial=-1)) >= len(index):
+            return None
+    except Exception:  # whatever is wrong with it (the library raises its own), another one is made
         return None
     dead = len(index) - int((nodes >= 0).sum())
     # what came since may lie in other directions than the axes that told apart what was there
@@ -161,8 +162,14 @@ class Graph:
         while True:
             # one entry is no work for several threads
             asked = min(wanted, len(self._rows))
-            found = self._index.search(rounded, asked, threads=1).keys
-            rows: np.ndarray = self._rows[found.astype(np.int64)]
+            try:
+                found = self._index.search(rounded, asked, threads=1).keys
+                rows: np.ndarray = self._rows[found.astype(np.int64)]
+            except (IndexError, RuntimeError) as error:  # the library's own of a file that is damaged
+                raise IndexUnreadable(
+                    f"the graph of the prose index cannot be read ({error})",
+                    hint="run `chalie index --rebuild` to make it anew",
+                ) from error
             if self._whole:
                 return rows
             rows = rows[rows >= 0]

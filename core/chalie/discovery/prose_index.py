@@ -160,15 +160,14 @@ class ProseIndex:
 
 
 def _before(previous: Generation | None, kind: Kind) -> graph.Before | None:
-    """Return a generation's graph, None where it has none, one that is damaged or one of another format."""
+    """Return a generation's graph, None where it has none or one that is damaged."""
     if previous is None:
         return None
     try:
         place = previous.verified(FOLDER)
-        alike = json.loads((place / MANIFEST).read_bytes())["format"] == _FORMAT
         path = place / f"{kind}.usearch"
-        return graph.Before(path, tensors(place / f"{kind}.vectors")) if alike and path.exists() else None
-    except (OSError, KeyError, TypeError, ValueError, IndexUnreadable, ConfigError):
+        return graph.Before(path, tensors(place / f"{kind}.vectors")) if path.exists() else None
+    except (OSError, IndexUnreadable, ConfigError):
         return None
 
 
@@ -252,21 +251,21 @@ class Prose:
         return found
 
     def distances(self, vector: np.ndarray, ids: Sequence[int]) -> tuple[np.ndarray, np.ndarray]:
-        """Return the rows of some of the catalogue ids that the index has, and their cosine distances."""
+        """Return the rows of some catalogue ids, and their cosine distances."""
         opened = self._open()
         rows = opened.rows_of_few(ids)
         return rows, opened.distances(vector, rows)
 
     def few(self, ids: Sequence[int]) -> dict[int, Descriptor | Playbook]:
-        """Return the abilities or playbooks of a few of the catalogue ids that the index has."""
+        """Return the abilities or playbooks of a few catalogue ids."""
         opened, read = self._open(), _READ[self._kind]
         try:
             texts = opened.cards.texts(opened.rows_of_few(ids))
             return {number: read(text) for number, text in zip(ids, texts, strict=True)}
-        except (AttributeError, KeyError, TypeError, ValueError) as error:
+        except (AttributeError, KeyError, TypeError, ValueError, RecursionError) as error:
             raise IndexUnreadable(
                 f"the prose index holds a tool that cannot be read ({error!r})",
-                hint="run `chalie index` to rebuild it",
+                hint="run `chalie index --rebuild` to make it anew",
             ) from error
 
     @property
@@ -291,14 +290,25 @@ class Prose:
         try:
             facts = json.loads((place / MANIFEST).read_bytes())
             if facts["format"] != _FORMAT:
+                # the code was changed where it lies; a build makes another one
+                self._generation.damaged = True
                 raise ValueError(f"format {facts['format']}")
             values = tensors(place / f"{self._kind}.vectors")
             chat = tensors(place / "chat.vectors")["vectors"]
             file = place / f"{self._kind}.usearch"
             return _Opened(values, chat, file, int(facts["dims"]), str(facts["model"]))
-        except (OSError, KeyError, TypeError, ValueError, RuntimeError, ConfigError) as error:
+        except (
+            OSError,
+            KeyError,
+            TypeError,
+            ValueError,
+            ArithmeticError,
+            RuntimeError,
+            ConfigError,
+        ) as error:
             raise IndexUnreadable(
-                f"the prose index {place} cannot be read ({error})", hint="run `chalie index` to rebuild it"
+                f"the prose index {place} cannot be read ({error})",
+                hint="run `chalie index --rebuild` to make it anew",
             ) from error
 
 
@@ -332,10 +342,16 @@ class _Opened:
         self._ids_rows: tuple[np.ndarray, np.ndarray] | None = None
 
     def rows_of_few(self, ids: Sequence[int]) -> np.ndarray:
-        """Return the row of each of a few ids, in their order."""
+        """Return the row of each of a few ids, in their order; `IndexUnreadable` where one has none."""
         import numpy as np
 
-        rows: np.ndarray = self.ids.searchsorted(np.array(ids, self.ids.dtype))
+        wanted = np.array(ids, self.ids.dtype)
+        rows: np.ndarray = self.ids.searchsorted(wanted)
+        if not len(self.ids) or bool((self.ids.take(rows, mode="clip") != wanted).any()):
+            raise IndexUnreadable(
+                "the prose index lacks a tool that the catalogue has",
+                hint="run `chalie index --rebuild` to make it anew",
+            )
         return rows
 
     def rows_of(self, ids: np.ndarray) -> np.ndarray:

@@ -17,8 +17,9 @@ __all__ = ["Axes", "proposed"]
 
 #: columns of a shortened vector: with so many, 99 in a hundred of the ten nearest are among those proposed.
 _COLUMNS: Final = 192
-#: reduced vectors hold values about 0.05; eight bits are spent on up to a third, and few lie beyond.
-_REACH: Final = 1 / 3
+#: reduced vectors hold values about 0.05, but the first few of a catalogue made of few templates lie far out.
+#: Eight bits are spent on up to so much; on up to a third, such a catalogue lost six of a hundred neighbours.
+_REACH: Final = 3 / 4
 _EIGHT_BITS: Final = 127
 #: proposed for each row that is wanted, and at least, since shortened vectors misplace some.
 _PROPOSED, _FEWEST = 1.6, 64
