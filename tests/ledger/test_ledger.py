@@ -243,6 +243,8 @@ def test_a_ledger_that_cannot_be_written_is_refused_when_it_is_opened(closed: st
         code = """
             import filelock
             from chalie.errors import LedgerUnavailable
+            # what a standard library imports late may lie where the other account cannot read
+            Path("/").as_uri()
             if os.geteuid() == 0:
                 os.setgid(65534)
                 os.setuid(65534)
