@@ -108,6 +108,28 @@ def test_twins_in_normal_form_are_told_apart_by_their_spelling(cascade: Make) ->
     assert sorted(names_of(some, "Get-User")) == ["getUser", "get_user"]
 
 
+def test_of_names_equally_misspelt_the_one_joined_and_cased_alike_comes_first(cascade: Make) -> None:
+    some = cascade(*(ability(name) for name in ("get.parcel_state", "GET_PARCEL_STATE", "getParcelState")))
+    assert names_of(some, "getParcelSttae")[0] == "getParcelState"
+    assert names_of(some, "GET_PARCEL_STAT3")[0] == "GET_PARCEL_STATE"
+    # cut in other places it is still made of the letters of all three
+    assert names_of(some, "ge.tparcel_state") == ["get.parcel_state", "getParcelState", "GET_PARCEL_STATE"]
+
+
+def test_a_long_name_with_a_typo_is_a_name_and_no_sentence(cascade: Make) -> None:
+    meant, other = (
+        ability(f"usage_api.UsageApi.get_hosts_per_{span}", f"Get the hosts of a {span}.")
+        for span in ("day", "month")
+    )
+    assert names_of(cascade(meant, other), "usage_api.UsageApi.get_hosts_per_dya") == [meant.name]
+
+
+def test_a_word_said_as_often_as_a_name_has_it_means_that_name(cascade: Make) -> None:
+    some = cascade(ability("weather.get"), ability("Weather_1_GetWeather"), ability("weather_forecast"))
+    assert names_of(some, "weather weather")[0] == "Weather_1_GetWeather"
+    assert names_of(some, "weather get")[0] == "weather.get"
+
+
 def test_the_name_that_was_said_whole_comes_before_longer_ones(cascade: Make) -> None:
     some = cascade(ability("team_score_get_latest"), ability("get_team_score"), ability("score_board"))
     assert names_of(some, "team score get") == ["get_team_score", "team_score_get_latest"]

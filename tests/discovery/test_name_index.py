@@ -167,6 +167,6 @@ def test_names_that_only_begin_like_a_word_of_a_phrase_are_not_even_read(publish
 )
 def test_the_name_that_fits_an_entry_best_comes_first(entry: str, names_: list[str]) -> None:
     said = entry.split()
-    fits = {name: name_index.misfit(said, name) for name in names_}
+    fits = {name: name_index.Misfit.of(said, name) for name in names_}
     assert min(fits, key=lambda name: fits[name]) == names_[0]
     assert len(set(fits.values())) == len(fits)

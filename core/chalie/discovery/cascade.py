@@ -15,7 +15,7 @@ from . import name_index
 from .evidence import entry_terms
 from .found import Found, Hit, Item, Miss, Reason, Rung
 from .meaning import Meaning
-from .name_index import Kind, Names
+from .name_index import Kind, Misfit, Names
 from .prose_index import Prose
 from .words import TEXT_LIMIT, foreign_share, plain
 from .words import words as all_words
@@ -38,8 +38,10 @@ _EVIDENCE: Final = 0.08
 _WORDS_SHARED: Final = 0.1
 #: an entry in a script the model cannot read is answered by items that carry this share of its words' weight.
 _CARRIED: Final = 0.5
-#: words beyond which an entry is not compared by edit distance: it is a sentence.
+#: words beyond which an entry with spaces is not compared by edit distance: it is a sentence.
 _NAME_WORDS: Final = 6
+#: edits of spelling that are told apart.
+_RESPELT: Final = 8
 #: some three kilobytes each.
 _REMEMBERED: Final = 2_048
 _READ_AT_ONCE: Final = 256
@@ -217,8 +219,9 @@ class _Search:
             found = snapshot.playbooks_named(self._text)
         hits = list(self._seen(found, "exact"))
         # twins that differ in case or joins alone are two names; the one spelt like the entry is meant
-        spelt = self._entry.strip()
-        hits = [hit for hit in hits if spelt in (hit.item.name, hit.item.own_name)] or hits
+        if len(hits) > 1:
+            hits.sort(key=lambda hit: self._respelt(hit.item))
+            hits = [hit for hit in hits if not self._respelt(hit.item)] or hits
         owned = [hit.item for hit in hits if isinstance(hit.item, Descriptor)]
         if len({item.own_name for item in owned}) < len(owned):
             return Miss(self._entry, "ambiguous", tuple(sorted(map(snapshot.qualified, owned))))
@@ -240,21 +243,34 @@ class _Search:
             for number, item in cascade.pairs(self._kind, proposed)
             if name_index.aligned(words, item.spoken, phrase=phrase)
         ]
-        misfits = {number: name_index.misfit(said, item.spoken) for number, item in admitted}
+        misfits = {number: Misfit.of(said, item.spoken) for number, item in admitted}
         admitted.sort(key=lambda pair: (misfits[pair[0]], pair[1].name, pair[1].dist))
-        partly = {number for number, _ in admitted if misfits[number][0]} if phrase else set()
+        partly = {number for number, _ in admitted if misfits[number].unsaid} if phrase else set()
         if partly:
             # where a name was not said whole, chance may have put its words there: what is meant lies near
             away = self._near(sorted(partly))
             admitted = [pair for pair in admitted if pair[0] in away or pair[0] not in partly]
             admitted.sort(key=lambda pair: away.get(pair[0], -1.0))
         hits = list(self._seen([item for _, item in admitted], "name"))
-        letters = None if hits or len(words) > _NAME_WORDS else name_index.comparable(self._text)
+        # many words are a sentence, unless they were joined as those of a name are
+        sentence = len(words) > _NAME_WORDS and len(self._text.split()) > 1
+        return hits if hits or sentence else self._misspelt()
+
+    def _misspelt(self) -> list[Hit]:
+        """Return what has a name of nearly the same letters, of equals first the one spelt like the entry."""
+        letters = name_index.comparable(self._text)
         edits = name_index.edits_allowed(letters) if letters else 0
-        if letters and edits:
-            near = [number for number, _ in cascade._names.similar(letters, edits, self._kind)]
-            hits = list(self._seen(cascade.items(self._kind, near), "name"))
-        return hits
+        if not letters or not edits:
+            return []
+        away = dict(self._cascade._names.similar(letters, edits, self._kind))
+        near = list(self._cascade.pairs(self._kind, list(away)))
+        near.sort(key=lambda pair: (away[pair[0]], self._respelt(pair[1])))
+        return list(self._seen([item for _, item in near], "name"))
+
+    def _respelt(self, item: Item) -> int:
+        """Return how many edits, also of case and joins, lie between the entry and the item's name."""
+        spelt = self._entry.strip()
+        return min(name_index.edit_distance(spelt, name, _RESPELT) for name in {item.name, item.own_name})
 
     def _near(self, numbers: list[int]) -> dict[int, float]:
         """Return id -> distance of those near enough to the entry; all, where there is no telling."""

@@ -7,9 +7,10 @@ import shutil
 import tempfile
 import threading
 import weakref
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, Literal
+from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple
 
 from .. import names
 from ..errors import IndexUnreadable
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
     from ..catalogue.snapshot import Snapshot
     from ..catalogue.vectors import VectorStore
 
-__all__ = ["FOLDER", "Kind", "NameIndex", "Names", "aligned", "edit_distance", "edits_allowed"]
+__all__ = ["FOLDER", "Kind", "Misfit", "NameIndex", "Names", "aligned", "edit_distance", "edits_allowed"]
 
 Kind = Literal["ability", "playbook"]
 FOLDER: Final = "names"
@@ -306,16 +307,33 @@ def aligned(words: Sequence[str], name: str, *, phrase: bool = False) -> bool:
     return not phrase or all(any(_same(word, segment) for segment in segments) for word in words)
 
 
-def misfit(words: Sequence[str], name: str) -> tuple[int, int, int]:
-    """Return how far all the words of an entry are from the name; the lower, the likelier it is meant.
+class Misfit(NamedTuple):
+    """How far all the words of an entry are from a name; the lower, the likelier it is meant.
 
-    First how many segments of the name were left unsaid, then how many words are none of its segments, then
-    how many stand there in another form.
+    Attributes:
+        repeated: how often words of the name were said more often than it has them.
+        unsaid: segments of the name that were left out.
+        strange: words that are none of its segments.
+        changed: words that stand there in another form.
     """
-    segments = names.segments(name)
-    unsaid = sum(not any(_fits(word, segment) for word in words) for segment in segments)
-    strange = sum(not any(_fits(word, segment) for segment in segments) for word in words)
-    return unsaid, strange, len(set(words).difference(segments))
+
+    repeated: int
+    unsaid: int
+    strange: int
+    changed: int
+
+    @classmethod
+    def of(cls, words: Sequence[str], name: str) -> Misfit:
+        """Compare the words of an entry, each as often as it was said, with a name."""
+        segments = names.segments(name)
+        said = Counter(words)
+        fitting = {word: sum(_fits(word, segment) for segment in segments) for word in said}
+        return cls(
+            repeated=sum(max(0, said[word] - fits) for word, fits in fitting.items() if fits),
+            unsaid=sum(not any(_fits(word, segment) for word in said) for segment in segments),
+            strange=sum(said[word] for word, fits in fitting.items() if not fits),
+            changed=len(said.keys() - segments),
+        )
 
 
 def _fits(word: str, segment: str) -> bool:
